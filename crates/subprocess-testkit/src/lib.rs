@@ -1,0 +1,2 @@
+//! The testkit.
+#![forbid(unsafe_code)]

@@ -1,0 +1,15 @@
+//! Collected output: one implementation, on the caller's side, filled by whichever world.
+//!
+//! A provider writes through a [`Collector`]; callers read through any number of [`OutputReader`]s, by absolute byte
+//! offset, never consuming. Bytes are the truth; [`TextCursor`] is a view of them as text.
+
+mod collector;
+mod reader;
+mod spill;
+mod text;
+mod window;
+
+pub use collector::Collector;
+pub use reader::{OutputRead, OutputReader, Snapshot};
+pub use spill::{SpillSource, SpillState, SpilledStream};
+pub use text::{TextCursor, TextRead};

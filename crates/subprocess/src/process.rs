@@ -1,0 +1,294 @@
+//! The handle of one live tree, and what a provider supplies under it.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Holder, Member, Outcome, OutputReader, Ownership, PipeReader, PipeWriter, Usage};
+
+/// What a provider implements for each tree. Small and object-safe; the conveniences are on [`Process`].
+///
+/// Each future answers at any time, before and after the end of the tree, and any number of times.
+pub trait ProcessDriver: Send + Sync + 'static {
+    /// Returns the target's pid, where it is known by now and the world has one.
+    fn pid(&self) -> Option<u32>;
+    /// See [`Process::started`].
+    fn started(&self) -> BoxFuture<'static, Result<Started, Error>>;
+    /// See [`Process::done`].
+    fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>>;
+    /// Begins the termination ladder, once; see [`Process::terminate`].
+    fn terminate(&self);
+    /// Resolves when the tree is gone, or with the reason why that cannot be told (yet).
+    fn tree_exited(&self) -> BoxFuture<'static, Result<(), Error>>;
+    /// See [`Process::ownership`].
+    fn ownership(&self) -> BoxFuture<'static, Result<Ownership, Error>>;
+    /// See [`Process::usage`].
+    fn usage(&self) -> BoxFuture<'static, Result<Usage, Error>>;
+    /// See [`Process::members`].
+    fn members(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>>;
+    /// See [`Process::ended`].
+    fn ended(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>>;
+    /// See [`Process::holders`].
+    fn holders(&self) -> BoxFuture<'static, Result<Vec<Holder>, Error>>;
+}
+
+/// That the target runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Started {
+    /// The target's id in its world, where that world has ids.
+    pub pid: Option<u32>,
+}
+
+impl Started {
+    /// States that the target runs under this id.
+    pub fn new(pid: Option<u32>) -> Self {
+        Self { pid }
+    }
+}
+
+/// The parts of a handle that a provider hands over.
+#[derive(Default)]
+pub struct ProcessStreams {
+    /// The writing end of the child's standard input, for [`Stdin::Pipe`](crate::Stdin::Pipe).
+    pub stdin: Option<PipeWriter>,
+    /// The stream of [`Output::Pipe`](crate::Output::Pipe).
+    pub stdout: Option<PipeReader>,
+    /// The stream of [`Output::Pipe`](crate::Output::Pipe).
+    pub stderr: Option<PipeReader>,
+    /// The reader of [`Output::Collect`](crate::Output::Collect).
+    pub collected_stdout: Option<OutputReader>,
+    /// The reader of [`Output::Collect`](crate::Output::Collect).
+    pub collected_stderr: Option<OutputReader>,
+}
+
+/// One live tree. The same type for every world.
+///
+/// Dropping it ends nothing: the runtime still owns, drains and reaps the tree, and only the raw pipe ends that were not
+/// taken are closed. [`scoped`](Self::scoped) gives a guard whose drop terminates.
+pub struct Process {
+    driver: Arc<dyn ProcessDriver>,
+    streams: ProcessStreams,
+}
+
+impl Process {
+    /// Assembles a handle. Providers call it; callers get one from
+    /// [`SubprocessRuntime::spawn`](crate::SubprocessRuntime::spawn).
+    pub fn new(driver: Arc<dyn ProcessDriver>, streams: ProcessStreams) -> Self {
+        Self { driver, streams }
+    }
+
+    /// Returns the target's id, where its world has ids and it is known by now. `None` for a failed spawn.
+    pub fn pid(&self) -> Option<u32> {
+        self.driver.pid()
+    }
+
+    /// Takes the writing end of standard input. `None` unless the spec said [`Stdin::Pipe`](crate::Stdin::Pipe), and
+    /// after the first call. Dropping it is the child's end of file.
+    pub fn stdin(&mut self) -> Option<PipeWriter> {
+        self.streams.stdin.take()
+    }
+
+    /// Takes the raw standard output. `None` unless the spec said [`Output::Pipe`](crate::Output::Pipe), and after the
+    /// first call.
+    pub fn stdout(&mut self) -> Option<PipeReader> {
+        self.streams.stdout.take()
+    }
+
+    /// Takes the raw standard error. `None` unless the spec said [`Output::Pipe`](crate::Output::Pipe), and after the
+    /// first call.
+    pub fn stderr(&mut self) -> Option<PipeReader> {
+        self.streams.stderr.take()
+    }
+
+    /// Returns the reader of standard output. `None` unless the spec said
+    /// [`Output::Collect`](crate::Output::Collect). With [`Merge`](crate::ErrorOutput::Merge) it holds both streams.
+    pub fn collected_stdout(&self) -> Option<&OutputReader> {
+        self.streams.collected_stdout.as_ref()
+    }
+
+    /// Returns the reader of standard error. `None` unless the spec said [`Output::Collect`](crate::Output::Collect)
+    /// for a stream of its own.
+    pub fn collected_stderr(&self) -> Option<&OutputReader> {
+        self.streams.collected_stderr.as_ref()
+    }
+
+    /// Resolves when the target runs, or with the reason why it never will.
+    ///
+    /// # Errors
+    ///
+    /// The kinds of a failed spawn: the cwd's, the program's, [`ArgumentTooLong`](crate::ErrorKind::ArgumentTooLong),
+    /// [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted), and a world's own.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future changes nothing.
+    pub fn started(&self) -> BoxFuture<'static, Result<Started, Error>> {
+        self.driver.started()
+    }
+
+    /// Resolves with how the target ended, once its streams are complete.
+    ///
+    /// That is the target's exit and the end of every collected or raw stream, or [`drain`](crate::SpawnSpec::drain)
+    /// after the exit where somebody still holds one open; then collected streams are sealed with what arrived, raw ones
+    /// are left to the caller, and [`holders`](Self::holders) names who holds them. Other members may still run: see
+    /// [`wait_for_exit`](Self::wait_for_exit).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`started`](Self::started), and [`OwnershipLost`](crate::ErrorKind::OwnershipLost). An error does not
+    /// prove that the command did not run: [`Error::started`] tells what is known.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future changes nothing.
+    pub fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
+        self.driver.done()
+    }
+
+    /// Terminates the whole tree: `SIGTERM` to every member (and `SIGCONT`, since a stopped one cannot act on it), the
+    /// spec's grace, then `SIGKILL` to whatever is left.
+    ///
+    /// It begins at once, whether or not the returned future is polled. A second call joins the first; on a tree that
+    /// is gone it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// Of the future: see [`wait_for_exit`](Self::wait_for_exit).
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future stops the waiting only.
+    pub fn terminate(&self) -> Termination {
+        self.driver.terminate();
+        Termination(self.driver.tree_exited())
+    }
+
+    /// Resolves to `true` when the whole tree is gone (no member that can run), to `false` when `cancel` came first.
+    ///
+    /// # Errors
+    ///
+    /// [`Survivors`](crate::ErrorKind::Survivors) when members outlived `SIGKILL` by the runtime's bound; the runtime
+    /// goes on owning them, and a later call succeeds once they are gone.
+    /// [`OwnershipLost`](crate::ErrorKind::OwnershipLost) when nobody can tell any more.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn wait_for_exit(&self, cancel: &CancellationToken) -> Result<bool, Error> {
+        let mut gone = self.driver.tree_exited();
+        let mut cancelled = pin!(cancel.cancelled());
+        // The tree is asked first, so that a token cancelled long ago does not hide an end that is already known.
+        poll_fn(|context| match gone.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(result.map(|()| true)),
+            Poll::Pending => cancelled.as_mut().poll(context).map(|()| Ok(false)),
+        })
+        .await
+    }
+
+    /// Tells which mechanism owns this tree, and what it does not guarantee.
+    ///
+    /// # Errors
+    ///
+    /// [`Transport`](crate::ErrorKind::Transport) where the world must be asked and cannot be.
+    pub fn ownership(&self) -> BoxFuture<'static, Result<Ownership, Error>> {
+        self.driver.ownership()
+    }
+
+    /// Tells what the tree used so far; after the tree's end, what it used in all.
+    ///
+    /// # Errors
+    ///
+    /// As [`ownership`](Self::ownership).
+    pub fn usage(&self) -> BoxFuture<'static, Result<Usage, Error>> {
+        self.driver.usage()
+    }
+
+    /// Lists the live members of the tree, at most 1,024 of them, the target first where it lives.
+    ///
+    /// A snapshot: it may be out of date when it arrives.
+    ///
+    /// # Errors
+    ///
+    /// As [`ownership`](Self::ownership).
+    pub fn members(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
+        self.driver.members()
+    }
+
+    /// Lists the processes that outlived the target and were signalled by a termination, at most 1,024 of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`ownership`](Self::ownership).
+    pub fn ended(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
+        self.driver.ended()
+    }
+
+    /// Lists the processes that still hold a stream of the tree whose drain ran out. Empty where none did.
+    ///
+    /// # Errors
+    ///
+    /// As [`ownership`](Self::ownership).
+    pub fn holders(&self) -> BoxFuture<'static, Result<Vec<Holder>, Error>> {
+        self.driver.holders()
+    }
+
+    /// Turns the handle into a guard that terminates the tree when it is dropped.
+    ///
+    /// The drop does not wait: the runtime carries the ladder to its end.
+    pub fn scoped(self) -> ScopedProcess {
+        ScopedProcess(self)
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("pid", &self.pid()).finish_non_exhaustive()
+    }
+}
+
+/// Awaits the end of a tree that is being terminated; see [`Process::terminate`].
+pub struct Termination(BoxFuture<'static, Result<(), Error>>);
+
+impl Future for Termination {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Termination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Termination")
+    }
+}
+
+/// Terminates its tree when dropped. Made by [`Process::scoped`].
+#[derive(Debug)]
+pub struct ScopedProcess(Process);
+
+impl std::ops::Deref for ScopedProcess {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for ScopedProcess {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.0
+    }
+}
+
+impl Drop for ScopedProcess {
+    fn drop(&mut self) {
+        self.0.driver.terminate();
+    }
+}

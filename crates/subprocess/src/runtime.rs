@@ -1,0 +1,87 @@
+//! The trait every world implements.
+
+use futures_core::future::BoxFuture;
+
+use crate::{Error, Lookup, Mechanism, Process, SpawnSpec, WorldPath};
+
+/// The process half of one execution world.
+///
+/// Object-safe: consumers take `&dyn SubprocessRuntime` and name no provider. None of its methods needs a running
+/// executor of any kind; the futures may be polled by whichever one the caller has.
+///
+/// The conformance suite in `dsh-subprocess-testkit` is this contract in code: it runs against every world.
+pub trait SubprocessRuntime: Send + Sync {
+    /// Finds an executable in this world.
+    ///
+    /// An absolute path must name an executable regular file and is answered verbatim. A bare name is searched on the
+    /// `PATH` of the scrubbed environment with `lookup.env` on top; the answer is absolute, and symbolic links in it are
+    /// kept.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSpec`](crate::ErrorKind::InvalidSpec) for an empty command and for a relative path with a separator in
+    /// it, [`ProgramNotFound`](crate::ErrorKind::ProgramNotFound) for a completed search that found nothing,
+    /// [`ProgramNotExecutable`](crate::ErrorKind::ProgramNotExecutable) for an absolute path that is no executable
+    /// file, [`Cancelled`](crate::ErrorKind::Cancelled).
+    ///
+    /// # Cancellation
+    ///
+    /// `lookup.cancel` is looked at before and after each candidate. Dropping the future abandons the answer.
+    fn resolve_executable(&self, lookup: Lookup) -> BoxFuture<'static, Result<WorldPath, Error>>;
+
+    /// Starts a process tree and returns its live handle at once.
+    ///
+    /// A world on this machine may first complete a bounded handshake (at most 1 s), so that [`Process::pid`] is known
+    /// when this returns.
+    ///
+    /// # Errors
+    ///
+    /// Only what is known without asking the world: [`InvalidSpec`](crate::ErrorKind::InvalidSpec),
+    /// [`Cancelled`](crate::ErrorKind::Cancelled), [`Disposed`](crate::ErrorKind::Disposed),
+    /// [`ForkedProcess`](crate::ErrorKind::ForkedProcess). Every other failure is told by [`Process::started`] and
+    /// [`Process::done`]; the handle of a failed spawn is inert and its tree counts as gone.
+    ///
+    /// # Cancellation
+    ///
+    /// `spec.cancel` terminates the tree, from before its start until it is gone.
+    fn spawn(&self, spec: SpawnSpec) -> Result<Process, Error>;
+
+    /// Terminates every tree, waits until each is gone, and refuses every later [`spawn`](Self::spawn).
+    ///
+    /// It begins when it is called, not when the future is polled; calling it again waits for the same end.
+    ///
+    /// # Errors
+    ///
+    /// [`Survivors`](crate::ErrorKind::Survivors) names members that outlived `SIGKILL` by the world's bound;
+    /// [`Several`](crate::ErrorKind::Several) holds more than one failure.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future stops the waiting only.
+    fn dispose(&self) -> BoxFuture<'static, Result<(), Error>>;
+
+    /// Returns what this world can do. It asks nothing of the world.
+    fn capabilities(&self) -> Capabilities;
+}
+
+/// What a world can do, fixed when its runtime was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The mechanism that owns the trees started from now on. A single tree may have a weaker one: ask
+    /// [`Process::ownership`].
+    pub mechanism: Mechanism,
+    /// Whether trees are ended when the host dies without disposing of the runtime (`SIGKILL`, a crash).
+    pub ends_trees_on_host_death: bool,
+    /// Whether [`Collect::spill`](crate::Collect::spill) is honoured.
+    pub spill: bool,
+    /// Whether [`Process::pid`] is known when `spawn` returns (in the usual case of a spawn that took less than 1 s).
+    pub immediate_pid: bool,
+}
+
+impl Capabilities {
+    /// States a world's mechanism, with every ability off.
+    pub fn new(mechanism: Mechanism) -> Self {
+        Self { mechanism, ends_trees_on_host_death: false, spill: false, immediate_pid: false }
+    }
+}
