@@ -5,9 +5,19 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use dsh_subprocess::{Error, Mechanism, Scrub};
+use dsh_subprocess::{Error, ErrorKind, Mechanism, Scrub};
+use dsh_subprocess_sys::kernel::Kernel;
+use dsh_subprocess_sys::pipe;
 
 use crate::LocalRuntime;
+use crate::machine::{Machine, Parts};
+use crate::probe;
+use crate::spill::{SpillDirectory, SpillPlaces};
+
+/// How long the end of a tree is waited for after `SIGKILL`, unless told otherwise.
+const KILL_BOUND: Duration = Duration::from_secs(5);
+/// What all spilled streams of a runtime may take, unless told otherwise.
+const SPILL_TOTAL: u64 = 4 * 1024 * 1024 * 1024;
 
 /// Which ownership mechanism a runtime uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,6 +33,12 @@ pub enum OwnershipChoice {
 }
 
 /// A feature of the kernel that a runtime uses where it is there and can do without.
+///
+/// ```
+/// use dsh_subprocess_local::KernelFeature;
+/// assert_eq!("close-range".parse(), Ok(KernelFeature::CloseRange));
+/// assert_eq!(KernelFeature::CloseRange.to_string(), "close-range");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum KernelFeature {
@@ -32,84 +48,202 @@ pub enum KernelFeature {
     CloneIntoCgroup,
     /// `close_range` (Linux 5.9); without it the child walks its descriptor table.
     CloseRange,
-    /// `cgroup.kill` (Linux 5.14); without it members are killed one by one, until none is left.
+    /// `cgroup.kill` (Linux 5.14); without it the group is frozen and its members are killed one by one.
     CgroupKill,
     /// `PIDFD_GET_INFO` with exit status (Linux 6.15); without it a status that somebody else took is unknown.
     PidfdGetInfo,
 }
 
-/// Makes a [`LocalRuntime`] with settings of its own.
-#[derive(Debug, Default)]
-pub struct LocalRuntimeBuilder {
-    _private: (),
-}
+impl KernelFeature {
+    /// Every feature.
+    pub const ALL: [Self; 5] =
+        [Self::Clone3, Self::CloneIntoCgroup, Self::CloseRange, Self::CgroupKill, Self::PidfdGetInfo];
 
-impl LocalRuntimeBuilder {
-    /// Chooses the ownership mechanism.
-    #[must_use]
-    pub fn ownership(self, _choice: OwnershipChoice) -> Self {
-        self
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clone3 => "clone3",
+            Self::CloneIntoCgroup => "clone-into-cgroup",
+            Self::CloseRange => "close-range",
+            Self::CgroupKill => "cgroup-kill",
+            Self::PidfdGetInfo => "pidfd-get-info",
+        }
     }
 
-    /// Does without a kernel feature even where it is there.
-    #[must_use]
-    pub fn without(self, _feature: KernelFeature) -> Self {
-        self
+    /// Returns what happens without it.
+    pub(crate) fn fallback(self) -> &'static str {
+        match self {
+            Self::Clone3 => "clone",
+            Self::CloneIntoCgroup => "the child moves itself into its cgroup before exec",
+            Self::CloseRange => "the child walks its descriptor table",
+            Self::CgroupKill => "the cgroup is frozen and its members are killed one by one",
+            Self::PidfdGetInfo => "a status that somebody else in the host took is unknown",
+        }
     }
 
-    /// Sets how long the end of a tree is waited for after `SIGKILL`. 5 s where it is not set.
-    #[must_use]
-    pub fn kill_bound(self, _bound: Duration) -> Self {
-        self
+    pub(crate) fn is_in(self, kernel: Kernel) -> bool {
+        match self {
+            Self::Clone3 => kernel.clone3,
+            Self::CloneIntoCgroup => kernel.clone_into_cgroup,
+            Self::CloseRange => kernel.close_range,
+            Self::CgroupKill => kernel.cgroup_kill,
+            Self::PidfdGetInfo => kernel.pidfd_get_info,
+        }
     }
 
-    /// Replaces the environment scrub.
-    #[must_use]
-    pub fn scrub(self, _scrub: Scrub) -> Self {
-        self
-    }
-
-    /// Sets where the private directory for spilled streams is made. `TMPDIR`, or `/tmp`, where it is not set.
-    #[must_use]
-    pub fn spill_parent(self, _directory: impl Into<PathBuf>) -> Self {
-        self
-    }
-
-    /// Sets where kept spills are moved to.
-    #[must_use]
-    pub fn kept_spills(self, _directory: impl Into<PathBuf>) -> Self {
-        self
-    }
-
-    /// Sets how many bytes the runtime's spilled streams may take in all. 4 GiB where it is not set.
-    #[must_use]
-    pub fn spill_total(self, _bytes: u64) -> Self {
-        self
-    }
-
-    /// Makes the runtime.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnershipUnavailable`](dsh_subprocess::ErrorKind::OwnershipUnavailable).
-    pub fn build(self) -> Result<LocalRuntime, Error> {
-        Err(Error::new(dsh_subprocess::ErrorKind::Unsupported, "build", "not written yet"))
+    fn take_from(self, kernel: &mut Kernel) {
+        match self {
+            // The flag belongs to the newer call.
+            Self::Clone3 => (kernel.clone3, kernel.clone_into_cgroup) = (false, false),
+            Self::CloneIntoCgroup => kernel.clone_into_cgroup = false,
+            Self::CloseRange => kernel.close_range = false,
+            Self::CgroupKill => kernel.cgroup_kill = false,
+            Self::PidfdGetInfo => kernel.pidfd_get_info = false,
+        }
     }
 }
 
 impl fmt::Display for KernelFeature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        f.write_str(self.name())
     }
 }
+
+/// A name that is no [`KernelFeature`]'s.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no kernel feature is named `{0}`: there are {all}", all = KernelFeature::ALL.map(KernelFeature::name).join(", "))]
+pub struct UnknownKernelFeature(String);
 
 impl FromStr for KernelFeature {
-    type Err = Error;
+    type Err = UnknownKernelFeature;
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Err(Error::new(dsh_subprocess::ErrorKind::InvalidSpec, "build", format!("no kernel feature is named `{name}`")))
+    fn from_str(name: &str) -> Result<Self, UnknownKernelFeature> {
+        Self::ALL.into_iter().find(|feature| feature.name() == name).ok_or_else(|| UnknownKernelFeature(name.to_owned()))
     }
 }
 
-#[expect(dead_code, reason = "skeleton")]
-fn unused(_: Mechanism) {}
+/// Makes a [`LocalRuntime`] with settings of its own.
+///
+/// ```
+/// use dsh_subprocess::{Mechanism, SubprocessRuntime};
+/// use dsh_subprocess_local::{KernelFeature, LocalRuntime, OwnershipChoice};
+/// let world = LocalRuntime::builder()
+///     .ownership(OwnershipChoice::ProcessGroup)
+///     .without(KernelFeature::Clone3)
+///     .build()?;
+/// assert_eq!(world.capabilities().mechanism, Mechanism::ProcessGroup);
+/// # Ok::<(), dsh_subprocess::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LocalRuntimeBuilder {
+    ownership: OwnershipChoice,
+    without: Vec<KernelFeature>,
+    kill_bound: Duration,
+    scrub: Scrub,
+    spills: SpillPlaces,
+}
+
+impl Default for LocalRuntimeBuilder {
+    fn default() -> Self {
+        Self {
+            ownership: OwnershipChoice::Auto,
+            without: Vec::new(),
+            kill_bound: KILL_BOUND,
+            scrub: Scrub::default(),
+            spills: SpillPlaces { parent: None, kept: None, total: SPILL_TOTAL },
+        }
+    }
+}
+
+impl LocalRuntimeBuilder {
+    /// Chooses the ownership mechanism. [`OwnershipChoice::Auto`] where it is not set.
+    pub fn ownership(mut self, choice: OwnershipChoice) -> Self {
+        self.ownership = choice;
+        self
+    }
+
+    /// Does without a kernel feature even where it is there.
+    pub fn without(mut self, feature: KernelFeature) -> Self {
+        self.without.push(feature);
+        self
+    }
+
+    /// Sets how long the end of a tree is waited for after `SIGKILL`, before its survivors are reported. 5 s where it is
+    /// not set.
+    pub fn kill_bound(mut self, bound: Duration) -> Self {
+        self.kill_bound = bound;
+        self
+    }
+
+    /// Replaces the environment scrub.
+    pub fn scrub(mut self, scrub: Scrub) -> Self {
+        self.scrub = scrub;
+        self
+    }
+
+    /// Sets where the private directory for spilled streams is made. `TMPDIR`, or `/tmp`, where it is not set.
+    pub fn spill_parent(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.spills.parent = Some(directory.into());
+        self
+    }
+
+    /// Sets the directory that kept spills are moved to. It is made with mode 0700, and must be private if it exists.
+    /// `dsh-subprocess/spills` below `XDG_STATE_HOME`, or below `~/.local/state`, where it is not set.
+    pub fn kept_spills(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.spills.kept = Some(directory.into());
+        self
+    }
+
+    /// Sets how many bytes the runtime's spilled streams may take in all. 4 GiB where it is not set.
+    pub fn spill_total(mut self, bytes: u64) -> Self {
+        self.spills.total = bytes;
+        self
+    }
+
+    /// Makes the runtime: probes the mechanisms, strongest first, and starts its thread.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnershipUnavailable`](ErrorKind::OwnershipUnavailable) when the chosen mechanism does not work here;
+    /// [`ResourceExhausted`](ErrorKind::ResourceExhausted) without descriptors or threads to be had.
+    pub fn build(self) -> Result<LocalRuntime, Error> {
+        let mut kernel = Kernel::get();
+        for feature in self.without {
+            feature.take_from(&mut kernel);
+        }
+        let failed = |what: &str, error: std::io::Error| {
+            Error::new(ErrorKind::ResourceExhausted, "build", format!("{what}: {error}")).with_source(error)
+        };
+        pipe::open_standard_descriptors().map_err(|errno| failed("descriptors 0 to 2 cannot be opened", errno.into()))?;
+        let null = pipe::null_device().map_err(|errno| failed("/dev/null cannot be opened", errno.into()))?;
+        let (leaves, kernel) = match self.ownership {
+            OwnershipChoice::ProcessGroup => (None, kernel),
+            OwnershipChoice::Cgroup => {
+                let (leaves, kernel) = probe::cgroup(kernel, &null).map_err(|why| {
+                    let message = format!("the cgroup mechanism does not work here: {why}");
+                    Error::new(ErrorKind::OwnershipUnavailable, "build", message)
+                })?;
+                (Some(leaves), kernel)
+            }
+            OwnershipChoice::Auto => match probe::cgroup(kernel, &null) {
+                Ok((leaves, kernel)) => (Some(leaves), kernel),
+                Err(why) => {
+                    tracing::debug!(why, "no cgroup per tree: the process group owns them");
+                    (None, kernel)
+                }
+            },
+        };
+        let mechanism = if leaves.is_some() { Mechanism::Cgroup } else { Mechanism::ProcessGroup };
+        let parts = Parts {
+            kernel,
+            mechanism,
+            leaves,
+            kill_bound: self.kill_bound,
+            scrub: self.scrub,
+            spills: SpillDirectory::new(self.spills),
+            null,
+        };
+        let machine = Machine::start(parts).map_err(|error| failed("the runtime's thread cannot be started", error))?;
+        Ok(LocalRuntime::from_machine(machine))
+    }
+}

@@ -1,6 +1,11 @@
-//! What this machine can do.
+//! What this machine gives a runtime, and what would improve it.
 
 use dsh_subprocess::Mechanism;
+use dsh_subprocess_sys::kernel::{self, Kernel};
+use dsh_subprocess_sys::{limits, pipe, table};
+
+use crate::builder::KernelFeature;
+use crate::{owner, probe};
 
 /// What this machine gives a runtime, and why.
 #[derive(Clone, Debug)]
@@ -38,7 +43,7 @@ pub struct Candidate {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FeatureReport {
-    /// Its name, as in [`KernelFeature`](crate::KernelFeature).
+    /// Its name, as [`KernelFeature`] prints it.
     pub name: String,
     /// Whether it is there.
     pub present: bool,
@@ -56,15 +61,100 @@ pub struct Limit {
     pub value: String,
 }
 
-/// Probes this machine. It starts one process that ends at once, and leaves nothing behind.
+/// Probes this machine. It starts one or two processes that end at once, and leaves nothing behind.
+///
+/// ```
+/// let diagnosis = dsh_subprocess_local::diagnose();
+/// assert!(diagnosis.candidates.iter().any(|candidate| candidate.works));
+/// println!("{}: {}", diagnosis.mechanism, diagnosis.why);
+/// ```
 pub fn diagnose() -> Diagnosis {
+    let kernel = Kernel::get();
+    let cgroup = cgroup(kernel);
+    let process_group = process_group();
+    let (mechanism, why) = if cgroup.works {
+        (Mechanism::Cgroup, "the strongest mechanism works here".to_owned())
+    } else {
+        (Mechanism::ProcessGroup, format!("no cgroup per tree can be made: {}", cgroup.finding))
+    };
     Diagnosis {
-        mechanism: Mechanism::ProcessGroup,
-        why: String::new(),
-        weaknesses: Vec::new(),
-        candidates: Vec::new(),
-        features: Vec::new(),
-        limits: Vec::new(),
-        improvements: Vec::new(),
+        weaknesses: owner::ownership(&mechanism, true).weaknesses,
+        improvements: improvements(kernel, &cgroup),
+        mechanism,
+        why,
+        candidates: vec![cgroup, process_group],
+        features: KernelFeature::ALL.into_iter().map(|feature| report(feature, kernel)).collect(),
+        limits: limits(),
     }
+}
+
+fn cgroup(kernel: Kernel) -> Candidate {
+    let tried = pipe::null_device()
+        .map_err(|errno| format!("/dev/null cannot be opened: {errno}"))
+        .and_then(|null| probe::cgroup(kernel, &null));
+    let (works, finding) = match tried {
+        Ok((leaves, used)) => {
+            let path = leaves.path().display().to_string();
+            // It was empty, and this process made it.
+            let _ = leaves.remove();
+            let way = if used.clone_into_cgroup { "was born in" } else { "moved itself into" };
+            (true, format!("a child {way} a group below {path}"))
+        }
+        Err(why) => (false, why),
+    };
+    Candidate { mechanism: Mechanism::Cgroup, works, finding }
+}
+
+fn process_group() -> Candidate {
+    let finding = if table::is_ours() {
+        "sessions and process groups are there, and the process table shows this pid namespace"
+    } else {
+        "sessions and process groups are there; /proc is missing or shows another pid namespace, so members cannot be named"
+    };
+    Candidate { mechanism: Mechanism::ProcessGroup, works: true, finding: finding.to_owned() }
+}
+
+fn report(feature: KernelFeature, kernel: Kernel) -> FeatureReport {
+    FeatureReport { name: feature.to_string(), present: feature.is_in(kernel), fallback: feature.fallback().to_owned() }
+}
+
+fn limits() -> Vec<Limit> {
+    let pair = |(now, most): (Option<u64>, Option<u64>)| {
+        let shown = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+        format!("{} (can be raised to {})", shown(now), shown(most))
+    };
+    let limit = |name: &str, value: String| Limit { name: name.to_owned(), value };
+    vec![
+        limit("open descriptors", pair(limits::descriptors())),
+        limit("processes of this user", pair(limits::processes())),
+        limit("one argument or variable", format!("{} bytes", limits::argument_bytes() - 1)),
+        limit("all arguments and variables", format!("{} bytes", limits::arguments_total_bytes())),
+    ]
+}
+
+fn improvements(kernel: Kernel, cgroup: &Candidate) -> Vec<String> {
+    let mut improvements = Vec::new();
+    if !cgroup.works {
+        improvements.push(
+            "let this process make cgroups below its own: under systemd run it in a unit with Delegate=yes (or by \
+             `systemd-run --user --scope -p Delegate=yes`), in a container mount /sys/fs/cgroup writable"
+                .to_owned(),
+        );
+    }
+    let missing: Vec<String> =
+        KernelFeature::ALL.into_iter().filter(|feature| !feature.is_in(kernel)).map(|feature| feature.to_string()).collect();
+    if !missing.is_empty() {
+        let (major, minor) = kernel::release();
+        improvements.push(format!(
+            "this kernel ({major}.{minor}), or a filter of system calls, lacks {}: each has a fallback, and each fallback costs something",
+            missing.join(", ")
+        ));
+    }
+    if limits::descriptors().0.is_some_and(|limit| limit < 4096) {
+        improvements.push("raise the limit of open descriptors (ulimit -n): each live child takes up to three".to_owned());
+    }
+    if !table::is_ours() {
+        improvements.push("mount the /proc of this pid namespace, so that members and survivors can be named".to_owned());
+    }
+    improvements
 }

@@ -1,10 +1,29 @@
-//! The world of this machine.
+//! The world of this machine: whole process trees, owned by control group or by process group and session.
+//!
+//! [`LocalRuntime`] implements the seam, `dsh-subprocess`. It makes no assumption about an executor: it may be used from
+//! any thread, inside or outside of one.
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod builder;
 mod diagnosis;
+mod driver;
+mod failure;
+mod feed;
+mod ladder;
+mod launch;
+mod lookup;
+mod machine;
+mod owner;
+mod probe;
+mod promise;
+mod raw_pipe;
+mod reactor;
 mod runtime;
+mod spill;
+mod stream;
+mod tree;
 
-pub use builder::{KernelFeature, LocalRuntimeBuilder, OwnershipChoice};
+pub use builder::{KernelFeature, LocalRuntimeBuilder, OwnershipChoice, UnknownKernelFeature};
 pub use diagnosis::{Candidate, Diagnosis, FeatureReport, Limit, diagnose};
 pub use runtime::LocalRuntime;

@@ -1,13 +1,63 @@
-//! The local world.
+//! The local world, as callers see it.
 
-use dsh_subprocess::{Capabilities, Error, Lookup, Ownership, Process, SpawnSpec, SubprocessRuntime, WorldPath};
+use std::sync::Arc;
+
+use dsh_subprocess::{
+    Capabilities, Error, ErrorKind, Lookup, MayHaveStarted, Ownership, Process, SpawnSpec, SubprocessRuntime, WorldPath,
+    WorldString,
+};
 use futures_core::future::BoxFuture;
 
-use crate::LocalRuntimeBuilder;
+use crate::machine::Machine;
+use crate::tree::Tree;
+use crate::{LocalRuntimeBuilder, launch, lookup, owner};
 
-/// The world of this machine. Cloning it gives another reference to the same runtime.
+/// The world of this machine.
+///
+/// Cloning it gives another reference to the same runtime. Dropping the last one, without
+/// [`dispose`](SubprocessRuntime::dispose), sends `SIGKILL` to every tree that is left and neither blocks nor panics.
+/// A runtime has a thread of its own, which sleeps while nothing happens; it needs no executor.
+///
+/// ```
+/// use dsh_subprocess::{Collect, ErrorOutput, Output, SpawnSpec, Stdin, SubprocessRuntime};
+/// use dsh_subprocess_local::LocalRuntime;
+/// use std::{collections::BTreeMap, time::Duration};
+///
+/// let world = LocalRuntime::new()?;
+/// let process = world.spawn(SpawnSpec {
+///     argv: vec!["sh".into(), "-c".into(), "echo hello; exit 7".into()],
+///     cwd: "/".into(),
+///     env: BTreeMap::new(),
+///     stdin: Stdin::Ignore,
+///     stdout: Output::Collect(Collect { max_bytes: 65_536, head_bytes: 0, spill: None }),
+///     stderr: ErrorOutput::Merge,
+///     grace: Duration::from_secs(3),
+///     drain: Duration::from_secs(1),
+///     cancel: Default::default(),
+/// })?;
+/// let outcome = pollster::block_on(process.done())?;
+/// assert_eq!(outcome.code(), Some(7));
+/// assert_eq!(process.collected_stdout().unwrap().text(), "hello\n");
+/// pollster::block_on(world.dispose())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct LocalRuntime(std::sync::Arc<()>);
+pub struct LocalRuntime(Arc<Reference>);
+
+/// What the callers share. Its drop is the drop of the last of them.
+#[derive(Debug)]
+struct Reference(Arc<Machine>);
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        // A forked child drops its copy of somebody else's runtime: it is not its to end.
+        if self.0.is_at_home() {
+            self.0.close();
+            self.0.kill_all();
+            self.0.shut_down();
+        }
+    }
+}
 
 impl LocalRuntime {
     /// Makes a runtime with the strongest ownership that works here.
@@ -24,29 +74,88 @@ impl LocalRuntime {
         LocalRuntimeBuilder::default()
     }
 
-    /// Returns the mechanism that owns the trees started from now on.
-    pub fn ownership(&self) -> Ownership {
-        unreachable!("{:?}", self.0)
+    pub(crate) fn from_machine(machine: Arc<Machine>) -> Self {
+        Self(Arc::new(Reference(machine)))
     }
 
-    /// Sends `SIGKILL` to every tree at once, without waiting: for a host that is about to exit.
-    pub fn kill_all(&self) {}
+    fn machine(&self) -> &Arc<Machine> {
+        &self.0.0
+    }
+
+    /// Returns the mechanism that owns the trees started from now on, and what it does not guarantee.
+    pub fn ownership(&self) -> Ownership {
+        owner::ownership(&self.machine().mechanism, true)
+    }
+
+    /// Sends `SIGKILL` to every tree at once and waits for nothing: for a host that is about to exit.
+    ///
+    /// It makes no promise, allocates little, and never panics. The runtime stays usable.
+    pub fn kill_all(&self) {
+        self.machine().kill_all();
+    }
 }
 
 impl SubprocessRuntime for LocalRuntime {
-    fn resolve_executable(&self, _lookup: Lookup) -> BoxFuture<'static, Result<WorldPath, Error>> {
-        unreachable!()
+    fn resolve_executable(&self, lookup: Lookup) -> BoxFuture<'static, Result<WorldPath, Error>> {
+        let machine = self.machine();
+        if let Err(error) = machine.check_usable("look-up").and_then(|()| lookup::validate(&lookup)) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let environment = machine.scrub.child_env(&lookup.env);
+        let search = machine.blocking.run("look-up", move || {
+            let path = environment.get("PATH").map_or(lookup::DEFAULT_PATH, WorldString::as_bytes);
+            lookup::resolve(&lookup.command, path, &lookup.cancel)
+        });
+        Box::pin(async move { search.await? })
     }
 
-    fn spawn(&self, _spec: SpawnSpec) -> Result<Process, Error> {
-        unreachable!()
+    fn spawn(&self, spec: SpawnSpec) -> Result<Process, Error> {
+        launch::spawn(self.machine(), spec)
     }
 
     fn dispose(&self) -> BoxFuture<'static, Result<(), Error>> {
-        unreachable!()
+        let machine = Arc::clone(self.machine());
+        if let Err(error) = machine.check_usable("dispose") {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let trees = machine.close();
+        for tree in &trees {
+            tree.terminate();
+        }
+        Box::pin(async move {
+            let mut failures = Vec::new();
+            for tree in trees {
+                failures.extend(ended(tree).await.err());
+            }
+            machine.shut_down();
+            machine.closed().await;
+            match failures.len() {
+                0 => Ok(()),
+                1 => Err(failures.remove(0)),
+                _ => Err(several(&failures)),
+            }
+        })
     }
 
     fn capabilities(&self) -> Capabilities {
-        unreachable!()
+        let mut capabilities = Capabilities::new(self.machine().mechanism.clone());
+        capabilities.spill = true;
+        capabilities.immediate_pid = true;
+        capabilities
     }
+}
+
+/// Waits until a tree is over: gone, and its streams complete. A spawn that failed has told its caller so.
+async fn ended(tree: Arc<Tree>) -> Result<(), Error> {
+    Arc::clone(&tree).exited().await?;
+    let _ = tree.done.get().await;
+    Ok(())
+}
+
+fn several(failures: &[Error]) -> Error {
+    let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    let survivors = failures.iter().flat_map(Error::survivors).cloned().collect();
+    Error::new(ErrorKind::Several, "dispose", format!("{} trees did not end: {}", failures.len(), texts.join("; ")))
+        .with_started(MayHaveStarted::Yes)
+        .with_survivors(survivors)
 }

@@ -1,1 +1,27 @@
-//! sys
+//! The operating-system calls of dsh-subprocess, by topic. Knows nothing of the seam.
+//!
+//! All of the project's `unsafe` code is here. A platform has a directory of its own with the same topics in it; today
+//! there is [`linux`](self), for x86_64 and aarch64.
+//!
+//! * [`spawn`]: one clone, one exec, and what happens in between
+//! * [`pidfd`]: waiting for a process and signalling it without naming a number that could be reused
+//! * [`cgroup`]: control groups as owners of trees
+//! * [`table`]: the process table: sessions, members, commands, holders of a pipe
+//! * [`event`]: readiness, and waking the thread that waits for it
+//! * [`file`]: private files, and whether a file can be executed
+//! * [`pipe`]: pipes, and writing to one without `SIGPIPE`
+//! * [`signal`]: masks and names
+//! * [`kernel`]: what this kernel can do
+//! * [`limits`]: limits that bear on running processes
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+pub use linux::{cgroup, event, file, kernel, limits, pidfd, pipe, signal, spawn, table};
+
+/// An error number.
+pub use rustix::io::Errno;
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("dsh-subprocess runs on Linux (x86_64 and aarch64); other systems are further directories beside src/linux");

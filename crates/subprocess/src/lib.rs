@@ -36,11 +36,17 @@ mod runtime;
 mod spec;
 mod world;
 
-pub use environment::*;
+#[cfg(unix)]
+pub use environment::{child_env, scrubbed_parent_env};
+pub use environment::{
+    DSH_ENV_PREFIX, DropReason, Dropped, EnvIntoIter, EnvIter, Environment, NameCase, SENSITIVE_ENV_PATTERN, Scrub, ScrubRule,
+    Scrubbed, merge,
+};
 pub use error::{Error, ErrorKind, MayHaveStarted};
 pub use outcome::{Outcome, SignalName};
 pub use output::{
-    Collector, OutputRead, OutputReader, Snapshot, SpillSource, SpillState, SpilledStream, TextCursor, TextRead,
+    Collector, OutputRead, OutputReader, Snapshot, SnapshotText, SpillSource, SpillState, SpilledStream, TextCursor,
+    TextRead, whole_characters,
 };
 pub use ownership::{Holder, Mechanism, Member, Ownership, StreamName, Usage};
 pub use pipe::{PipeReader, PipeSink, PipeSource, PipeWriter};

@@ -33,6 +33,8 @@ pub trait ProcessDriver: Send + Sync + 'static {
     fn members(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>>;
     /// See [`Process::ended`].
     fn ended(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>>;
+    /// See [`Process::survivors`].
+    fn survivors(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>>;
     /// See [`Process::holders`].
     fn holders(&self) -> BoxFuture<'static, Result<Vec<Holder>, Error>>;
 }
@@ -227,6 +229,19 @@ impl Process {
     /// As [`ownership`](Self::ownership).
     pub fn ended(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
         self.driver.ended()
+    }
+
+    /// Lists the processes that are likely to run on whatever the runtime does: members that outlived `SIGKILL` by its
+    /// bound, and processes that left the range the mechanism can see. At most 1,024 of them.
+    ///
+    /// Where what points to the tree is evidence and no proof, the entry is [uncertain](Member::uncertain). An empty list
+    /// is no promise: [`Ownership::weaknesses`] says what the mechanism cannot see.
+    ///
+    /// # Errors
+    ///
+    /// As [`ownership`](Self::ownership).
+    pub fn survivors(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
+        self.driver.survivors()
     }
 
     /// Lists the processes that still hold a stream of the tree whose drain ran out. Empty where none did.

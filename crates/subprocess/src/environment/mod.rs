@@ -1,52 +1,28 @@
-//! The environment a child gets.
+//! The environment a child gets: the host's own, without its credentials, with the caller's entries on top.
+//!
+//! One definition serves every spawn: the runtimes use it, and so can a program that starts processes by other means.
+//!
+//! 1. [`Scrub`] reads an environment and leaves out credentials and the managed `DSH_` namespace, by name (`names`)
+//!    and by value (`shapes`, `tokens`, `settings`, `urls`).
+//! 2. [`merge`] puts the caller's [`EnvOverlay`](crate::EnvOverlay) on top. Whatever a caller names wins.
+//!
+//! Nothing is cached: each call reads the environment as it is then. Everything works on bytes, because neither names
+//! nor values need be UTF-8, and in time linear in their length.
 
-use std::collections::BTreeMap;
+mod map;
+mod names;
+mod overlay;
+mod scrub;
+mod settings;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod urls;
 
-use crate::{EnvOverlay, WorldString};
-
-/// An environment: names and values.
-pub type Environment = BTreeMap<WorldString, WorldString>;
-
-/// What is left out of an environment before it reaches a child.
-#[derive(Clone, Debug, Default)]
-pub struct Scrub {
-    _private: (),
-}
-
-/// An environment after the scrub.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Scrubbed {
-    /// What is left.
-    pub environment: Environment,
-    /// The names of what was dropped.
-    pub dropped: Vec<WorldString>,
-    /// The names of variables whose value lost its credentials.
-    pub cleaned: Vec<WorldString>,
-}
-
-impl Scrub {
-    /// Scrubs an environment.
-    pub fn apply(&self, environment: impl IntoIterator<Item = (WorldString, WorldString)>) -> Scrubbed {
-        Scrubbed { environment: environment.into_iter().collect(), dropped: Vec::new(), cleaned: Vec::new() }
-    }
-
-    /// Scrubs this process's own environment, read now.
-    #[cfg(unix)]
-    pub fn apply_to_parent(&self) -> Scrubbed {
-        self.apply(std::env::vars_os().map(|(name, value)| (name.into(), value.into())))
-    }
-}
-
-/// Returns this process's environment after the default scrub, with an overlay on top.
+pub use map::{EnvIntoIter, EnvIter, Environment};
+pub use names::{DSH_ENV_PREFIX, SENSITIVE_ENV_PATTERN};
+pub use overlay::{NameCase, merge};
 #[cfg(unix)]
-pub fn child_env(overlay: &EnvOverlay) -> Environment {
-    let mut environment = Scrub::default().apply_to_parent().environment;
-    for (name, value) in overlay {
-        match value {
-            Some(value) => drop(environment.insert(name.clone(), value.clone())),
-            None => drop(environment.remove(name)),
-        }
-    }
-    environment
-}
+pub use overlay::{child_env, scrubbed_parent_env};
+pub use scrub::{DropReason, Dropped, Scrub, ScrubRule, Scrubbed};

@@ -20,7 +20,11 @@ pub struct SpilledStream {
 impl SpilledStream {
     /// Describes a file.
     pub fn new(id: u64, length: u64, location: impl Into<WorldPath>) -> Self {
-        Self { id, length, location: location.into() }
+        Self {
+            id,
+            length,
+            location: location.into(),
+        }
     }
 }
 
@@ -40,5 +44,20 @@ pub enum SpillState {
 /// Reads spilled bytes from wherever they are. Providers implement it.
 pub trait SpillSource: Send + Sync + 'static {
     /// Reads at most `length` bytes from `offset`. Fewer than asked means the file ends there.
-    fn read(&self, stream: &SpilledStream, offset: u64, length: usize) -> BoxFuture<'static, Result<Bytes, Error>>;
+    ///
+    /// It is called for the state a reader saw: the file may be gone by then.
+    ///
+    /// # Errors
+    ///
+    /// [`SpillUnavailable`](crate::ErrorKind::SpillUnavailable) for a file that is gone, and the world's own.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future changes nothing.
+    fn read(
+        &self,
+        stream: &SpilledStream,
+        offset: u64,
+        length: usize,
+    ) -> BoxFuture<'static, Result<Bytes, Error>>;
 }

@@ -1,0 +1,271 @@
+//! A spec on its way to a running child: environment, pipes, group, clone.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dsh_subprocess::{
+    Collect, Collector, Error, ErrorKind, ErrorOutput, Output, PipeReader, PipeWriter, Process, ProcessStreams, SpawnSpec,
+    SpillSource, Stdin, StreamName, WorldString,
+};
+use dsh_subprocess_sys::Errno;
+use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::pidfd::Pid;
+use dsh_subprocess_sys::pipe::{self, Pipe};
+use dsh_subprocess_sys::spawn::{Descriptor, Launch, Program, Started, start};
+
+use crate::driver::LocalProcess;
+use crate::failure::{self, Asked};
+use crate::feed::Feed;
+use crate::lookup;
+use crate::machine::Machine;
+use crate::owner::{Entrance, Leaf, Owner, SessionOwner};
+use crate::raw_pipe::{PipeEnd, RawReader, RawWriter};
+use crate::spill::StreamSpill;
+use crate::stream::Stream;
+use crate::tree::Tree;
+
+/// How long `spawn` waits for the child to reach its program.
+const HANDSHAKE: Duration = Duration::from_secs(1);
+
+/// What one of the child's descriptors becomes, owned until the clone.
+enum ChildEnd {
+    Null,
+    Inherit,
+    Merge,
+    Pipe(OwnedFd),
+}
+
+impl ChildEnd {
+    fn descriptor<'fd>(&'fd self, null: &'fd OwnedFd) -> Descriptor<'fd> {
+        match self {
+            Self::Null => Descriptor::From(null.as_fd()),
+            Self::Inherit => Descriptor::Inherit,
+            Self::Merge => Descriptor::Merge,
+            Self::Pipe(fd) => Descriptor::From(fd.as_fd()),
+        }
+    }
+}
+
+/// Starts a tree. An error is something known without asking the world; every other failure is in the handle.
+pub(crate) fn spawn(machine: &Arc<Machine>, spec: SpawnSpec) -> Result<Process, Error> {
+    machine.check_usable("spawn")?;
+    spec.validate()?;
+    if !spec.cwd.as_bytes().starts_with(b"/") {
+        let message = format!("the working directory {} is relative: it must be absolute", failure::shown(spec.cwd.as_bytes()));
+        return Err(Error::new(ErrorKind::InvalidSpec, "spawn", message));
+    }
+    let tree = machine.new_tree(&spec)?;
+    let mut streams = ProcessStreams::default();
+    let result = launch(machine, &tree, spec, &mut streams);
+    if let Err(error) = result {
+        tree.failed(&error);
+    }
+    Ok(Process::new(Arc::new(LocalProcess(tree)), streams))
+}
+
+fn launch(machine: &Arc<Machine>, tree: &Arc<Tree>, spec: SpawnSpec, streams: &mut ProcessStreams) -> Result<(), Error> {
+    // All of the handle's streams exist whatever fails below, so every step is taken before its failure is looked at.
+    let stdin = stdin(tree, &spec.stdin, streams);
+    let stdout = output(tree, &spec.stdout, StreamName::Stdout, streams);
+    let stderr = match &spec.stderr {
+        ErrorOutput::Own(own) => output(tree, own, StreamName::Stderr, streams),
+        ErrorOutput::Merge => Ok(ChildEnd::Merge),
+    };
+    let pipe = |error: io::Error| failure::no_child_io("a pipe to the child", &error);
+    let ends = [stdin.map_err(pipe)?, stdout.map_err(pipe)?, stderr.map_err(pipe)?];
+
+    let environment = environment(machine, &spec);
+    let asked = Asked { argv: spec.argv, cwd: spec.cwd, environment };
+    let program = program(&asked);
+
+    let group = |errno: Errno| failure::no_child("the cgroup of the tree", errno);
+    let leaf = machine.leaves.as_ref().map(|leaves| leaves.take().map_err(group)).transpose()?;
+    let entrance = match leaf.as_ref().map(Leaf::entrance).transpose() {
+        Ok(entrance) => entrance,
+        Err(errno) => {
+            give_back(leaf);
+            return Err(group(errno));
+        }
+    };
+    let (cgroup, join_cgroup) = match &entrance {
+        Some(Entrance::Directory(directory)) => (Some(directory.as_fd()), None),
+        Some(Entrance::Join(procs)) => (None, Some(procs.as_fd())),
+        None => (None, None),
+    };
+    let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
+    let born = Instant::now();
+    let started = start(program, Launch { stdio, cgroup, join_cgroup }, machine.kernel, HANDSHAKE);
+    // The child has its copies now; ours would keep the streams from ending.
+    drop((ends, entrance));
+    match started {
+        Err(error) => {
+            give_back(leaf);
+            Err(failure::start(&error))
+        }
+        Ok(Started::Failed(exec, program)) => {
+            give_back(leaf);
+            Err(failure::exec(&exec, &program, &asked))
+        }
+        Ok(Started::Running(child)) => {
+            tree.cloned(owner(leaf, child.pid, child.session_error, born), child.pid);
+            tree.running(child.pid, child.pidfd);
+            Ok(())
+        }
+        Ok(Started::Pending(pending)) => {
+            let pid = pending.pid();
+            // Whether it has a session of its own was decided long ago, but is told only with the rest.
+            let session_error = (dsh_subprocess_sys::table::session_of(pid) != Some(pid)).then_some(Errno::PERM);
+            tree.cloned(owner(leaf, pid, session_error, born), pid);
+            follow(tree, pending, asked);
+            Ok(())
+        }
+    }
+}
+
+/// Waits, on a thread of its own, for a child whose exec hangs. The thread lasts as long as the exec does.
+fn follow(tree: &Arc<Tree>, pending: dsh_subprocess_sys::spawn::Pending, asked: Asked) {
+    let waiting = Arc::clone(tree);
+    let pid = pending.pid();
+    let copy = pending.pidfd().try_clone();
+    let _mask = dsh_subprocess_sys::signal::block_all();
+    let followed = std::thread::Builder::new().name("dsh-slow-exec".to_owned()).spawn(move || match pending.wait() {
+        Started::Running(child) => waiting.running(child.pid, child.pidfd),
+        Started::Failed(exec, program) => waiting.failed(&failure::exec(&exec, &program, &asked)),
+        Started::Pending(_) => unreachable!("a wait without a bound ends with an answer"),
+    });
+    if let Err(error) = followed {
+        tree.unobserved(pid, copy, &failure::unobserved(error));
+    }
+}
+
+fn owner(leaf: Option<Leaf>, pid: Pid, session_error: Option<Errno>, born: Instant) -> Owner {
+    if let Some(errno) = session_error {
+        tracing::warn!(%errno, "the child has no session of its own");
+    }
+    match leaf {
+        Some(leaf) => Owner::Cgroup(leaf),
+        None => Owner::Session(SessionOwner::new(pid, session_error.is_none(), born)),
+    }
+}
+
+fn give_back(leaf: Option<Leaf>) {
+    if let Some(leaf) = leaf {
+        leaf.release();
+    }
+}
+
+/// The scrubbed environment with the caller's entries, and `PWD` naming the working directory unless the caller says
+/// otherwise: shells believe it.
+fn environment(machine: &Machine, spec: &SpawnSpec) -> dsh_subprocess::Environment {
+    let mut environment = machine.scrub.child_env(&spec.env);
+    if !spec.env.contains_key(&WorldString::from("PWD")) {
+        environment.insert("PWD", spec.cwd.as_world_string().clone());
+    }
+    environment
+}
+
+fn program(asked: &Asked) -> Program {
+    let candidates = lookup::candidates(asked.argv[0].as_bytes(), asked.path());
+    Program::new(
+        asked.argv.iter().map(WorldString::as_bytes),
+        asked.environment.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())),
+        candidates.iter().map(Vec::as_slice),
+        asked.cwd.as_bytes(),
+    )
+}
+
+fn stdin(tree: &Arc<Tree>, stdin: &Stdin, streams: &mut ProcessStreams) -> io::Result<ChildEnd> {
+    let machine = &tree.machine;
+    match stdin {
+        Stdin::Ignore => Ok(ChildEnd::Null),
+        Stdin::Data(data) => {
+            let Pipe { reader, writer } = pipe::pipe()?;
+            pipe::set_nonblocking(&writer, true)?;
+            if let Some(feed) = Feed::start(&machine.reactor, writer, data.clone())? {
+                tree.add_feed(feed);
+            }
+            Ok(ChildEnd::Pipe(reader))
+        }
+        Stdin::Pipe => {
+            let made = pipe::pipe().map_err(io::Error::from).and_then(|Pipe { reader, writer }| {
+                pipe::set_nonblocking(&writer, true)?;
+                let end = PipeEnd::new(&machine.reactor, writer, Interest::BecomesWritable, std::sync::Weak::new())?;
+                Ok((reader, end))
+            });
+            let (reader, end) = split(made, || PipeEnd::closed(&machine.reactor));
+            streams.stdin = Some(PipeWriter::new(RawWriter(end)));
+            reader.map(ChildEnd::Pipe)
+        }
+    }
+}
+
+fn output(tree: &Arc<Tree>, output: &Output, name: StreamName, streams: &mut ProcessStreams) -> io::Result<ChildEnd> {
+    let machine = &tree.machine;
+    match output {
+        Output::Inherit => Ok(ChildEnd::Inherit),
+        Output::Pipe => {
+            let made = host_reads().and_then(|Pipe { reader, writer }| {
+                tree.expect_stream(pipe::inode(&reader)?);
+                let end = PipeEnd::new(&machine.reactor, reader, Interest::BecomesReadable, Arc::downgrade(tree))?;
+                Ok((writer, end))
+            });
+            let (writer, end) = split(made, || PipeEnd::closed(&machine.reactor));
+            let reader = Some(PipeReader::new(RawReader(end)));
+            match name {
+                StreamName::Stdout => streams.stdout = reader,
+                StreamName::Stderr => streams.stderr = reader,
+            }
+            writer.map(ChildEnd::Pipe)
+        }
+        Output::Collect(collect) => {
+            let (sink, spill) = collector(machine, collect, name, streams);
+            let Pipe { reader, writer } = host_reads()?;
+            let stream = Stream::start(tree, reader, sink, collect.max_bytes, spill)?;
+            tree.expect_stream(stream.inode);
+            tree.add_stream(name, stream);
+            Ok(ChildEnd::Pipe(writer))
+        }
+    }
+}
+
+fn collector(
+    machine: &Machine,
+    collect: &Collect,
+    name: StreamName,
+    streams: &mut ProcessStreams,
+) -> (Collector, Option<Arc<StreamSpill>>) {
+    let label = match name {
+        StreamName::Stdout => "stdout",
+        StreamName::Stderr => "stderr",
+    };
+    let spill = collect.spill.map(|spill| {
+        StreamSpill::new(Arc::clone(&machine.spills), Arc::clone(&machine.blocking), spill, label)
+    });
+    let source = spill.clone().map(|spill| spill as Arc<dyn SpillSource>);
+    let (collector, reader) = Collector::new(collect, source);
+    match name {
+        StreamName::Stdout => streams.collected_stdout = Some(reader),
+        StreamName::Stderr => streams.collected_stderr = Some(reader),
+    }
+    (collector, spill)
+}
+
+/// Makes a pipe whose reading end is the host's.
+fn host_reads() -> io::Result<Pipe> {
+    let made = pipe::pipe()?;
+    pipe::set_nonblocking(&made.reader, true)?;
+    Ok(made)
+}
+
+/// Separates the child's end, or why there is none, from the host's, which is closed then.
+fn split(
+    made: io::Result<(OwnedFd, Arc<PipeEnd>)>,
+    closed: impl FnOnce() -> Arc<PipeEnd>,
+) -> (io::Result<OwnedFd>, Arc<PipeEnd>) {
+    match made {
+        Ok((child, host)) => (Ok(child), host),
+        Err(error) => (Err(error), closed()),
+    }
+}

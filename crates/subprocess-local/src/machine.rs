@@ -1,0 +1,198 @@
+//! What all handles of one runtime share.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use dsh_subprocess::{Error, ErrorKind, Mechanism, Scrub, SpawnSpec};
+use dsh_subprocess_sys::kernel::Kernel;
+
+use crate::blocking::Blocking;
+use crate::owner::Leaves;
+use crate::promise::Promise;
+use crate::reactor::{Reactor, lock};
+use crate::spill::SpillDirectory;
+use crate::stream::PipeRoom;
+use crate::tree::Tree;
+
+/// Bytes that the grown pipes of one runtime may take together.
+const PIPE_ROOM: usize = 16 * 1024 * 1024;
+
+/// One runtime's settings, threads and trees.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    /// The process that made it. In a forked child the threads are missing, so nothing works there.
+    process: u32,
+    pub(crate) kernel: Kernel,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) leaves: Option<Arc<Leaves>>,
+    pub(crate) kill_bound: Duration,
+    pub(crate) scrub: Scrub,
+    pub(crate) reactor: Arc<Reactor>,
+    spill_reactor: OnceLock<Arc<Reactor>>,
+    starting_spill_reactor: Mutex<()>,
+    pub(crate) blocking: Arc<Blocking>,
+    pub(crate) spills: Arc<SpillDirectory>,
+    pub(crate) pipe_room: PipeRoom,
+    pub(crate) null: OwnedFd,
+    trees: Mutex<Trees>,
+    next_tree: AtomicU64,
+    /// Set when the last tree is over and what the runtime had on disk is removed.
+    ended: Arc<Promise<()>>,
+}
+
+/// The trees that are not over, and whether more may come.
+#[derive(Debug, Default)]
+struct Trees {
+    live: HashMap<u64, Arc<Tree>>,
+    closed: bool,
+}
+
+/// What a runtime is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) kernel: Kernel,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) leaves: Option<Arc<Leaves>>,
+    pub(crate) kill_bound: Duration,
+    pub(crate) scrub: Scrub,
+    pub(crate) spills: Arc<SpillDirectory>,
+    pub(crate) null: OwnedFd,
+}
+
+impl Machine {
+    pub(crate) fn start(parts: Parts) -> io::Result<Arc<Self>> {
+        // The thread holds no reference of its own: it asks through this one, as long as there is something to ask.
+        let machine: Arc<OnceLock<Weak<Self>>> = Arc::default();
+        let (asked, last) = (Arc::clone(&machine), parts.leaves.clone());
+        let spills = Arc::clone(&parts.spills);
+        let left = move || asked.get().and_then(Weak::upgrade).is_some_and(|machine| !lock(&machine.trees).live.is_empty());
+        let ended = Arc::new(Promise::new());
+        let told = Arc::clone(&ended);
+        let reactor = Reactor::start("dsh-io", left, move || {
+            spills.remove();
+            if let Some(Err(errno)) = last.map(|leaves| leaves.remove()) {
+                tracing::debug!(%errno, "the runtime's cgroup could not be removed");
+            }
+            told.set(());
+            told.wake();
+        })?;
+        let started = Arc::new(Self {
+            process: std::process::id(),
+            kernel: parts.kernel,
+            mechanism: parts.mechanism,
+            leaves: parts.leaves,
+            kill_bound: parts.kill_bound,
+            scrub: parts.scrub,
+            reactor,
+            spill_reactor: OnceLock::new(),
+            starting_spill_reactor: Mutex::default(),
+            blocking: Arc::default(),
+            spills: parts.spills,
+            pipe_room: PipeRoom::new(PIPE_ROOM),
+            null: parts.null,
+            trees: Mutex::default(),
+            next_tree: AtomicU64::new(0),
+            ended,
+        });
+        // Set before anything can be asked: the thread asks only once it is closing.
+        let _ = machine.set(Arc::downgrade(&started));
+        Ok(started)
+    }
+
+    /// Refuses work in a process that was forked from the runtime's own.
+    pub(crate) fn check_usable(&self, operation: &'static str) -> Result<(), Error> {
+        if std::process::id() != self.process {
+            let message = format!(
+                "this runtime was made by process {}, before a fork: process {} must make its own",
+                self.process,
+                std::process::id()
+            );
+            return Err(Error::new(ErrorKind::ForkedProcess, operation, message));
+        }
+        Ok(())
+    }
+
+    /// Makes a tree and counts it among the live ones, unless the runtime is disposed of.
+    pub(crate) fn new_tree(self: &Arc<Self>, spec: &SpawnSpec) -> Result<Arc<Tree>, Error> {
+        let variables = spec.env.iter().filter_map(|(name, value)| {
+            Some([name.as_bytes(), b"=", value.as_ref()?.as_bytes()].concat())
+        });
+        let id = self.next_tree.fetch_add(1, Ordering::Relaxed);
+        let tree = Tree::new(self, id, spec.grace, spec.drain, &spec.cancel, variables.collect());
+        let mut trees = lock(&self.trees);
+        if trees.closed {
+            return Err(Error::new(ErrorKind::Disposed, "spawn", "this runtime was disposed of and starts nothing any more"));
+        }
+        trees.live.insert(id, Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// A tree is over.
+    pub(crate) fn forget(&self, tree: u64) {
+        let tree = lock(&self.trees).live.remove(&tree);
+        drop(tree);
+        self.reactor.nudge();
+    }
+
+    /// Lets no more trees in, and returns those that are left.
+    pub(crate) fn close(&self) -> Vec<Arc<Tree>> {
+        let mut trees = lock(&self.trees);
+        trees.closed = true;
+        trees.live.values().cloned().collect()
+    }
+
+    /// Sends `SIGKILL` to every tree. Nothing is waited for.
+    pub(crate) fn kill_all(&self) {
+        if self.check_usable("kill").is_err() {
+            return;
+        }
+        let trees: Vec<Arc<Tree>> = lock(&self.trees).live.values().cloned().collect();
+        if let Some(leaves) = &self.leaves {
+            // One write for all of them; each is told below all the same, for kernels without it.
+            let _ = leaves.kill_all();
+        }
+        for tree in trees {
+            tree.kill();
+        }
+    }
+
+    /// Ends the runtime's threads as soon as the last tree is over, and removes what it has on disk.
+    pub(crate) fn shut_down(&self) {
+        self.reactor.close();
+        if let Some(spills) = self.spill_reactor.get() {
+            spills.close();
+        }
+    }
+
+    /// Waits until the last tree is over and what the runtime had on disk is removed, after [`shut_down`](Self::shut_down).
+    pub(crate) async fn closed(&self) {
+        self.ended.get().await;
+    }
+
+    /// Returns the thread that writes spilled streams, and makes it at the first of them.
+    pub(crate) fn spill_reactor(self: &Arc<Self>) -> io::Result<Arc<Reactor>> {
+        if let Some(reactor) = self.spill_reactor.get() {
+            return Ok(Arc::clone(reactor));
+        }
+        let _starting = lock(&self.starting_spill_reactor);
+        if let Some(reactor) = self.spill_reactor.get() {
+            return Ok(Arc::clone(reactor));
+        }
+        // It ends when it is closed and its last stream has ended.
+        let reactor = Reactor::start("dsh-spill", || false, || {})?;
+        Ok(Arc::clone(self.spill_reactor.get_or_init(|| reactor)))
+    }
+
+    pub(crate) fn is_spill_reactor(&self, reactor: &Arc<Reactor>) -> bool {
+        !Arc::ptr_eq(&self.reactor, reactor)
+    }
+
+    /// Whether this is the process the runtime was made in.
+    pub(crate) fn is_at_home(&self) -> bool {
+        std::process::id() == self.process
+    }
+}

@@ -1,0 +1,264 @@
+//! Control groups: one leaf per tree, below one group per runtime, below the host's own group, so that a runtime inside
+//! another one's tree stays inside it.
+//!
+//! Making and removing a directory per spawn would cost a tenth of the spawn, so leaves are used again. A tree owns its
+//! leaf by value and gives it up when it is gone: a late signal has no leaf left to reach.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use std::os::fd::OwnedFd;
+
+use dsh_subprocess_sys::Errno;
+use dsh_subprocess_sys::cgroup::{Parent, Times, Unavailable, own_directory};
+use dsh_subprocess_sys::file;
+use dsh_subprocess_sys::kernel::Kernel;
+use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
+
+use super::{Held, Look, WATCHED, hold};
+use crate::reactor::lock;
+
+/// Leaves that are kept for the next tree.
+const KEPT: usize = 128;
+/// Descriptors held at once while members are signalled.
+const BATCH: usize = 256;
+
+/// What a control group does not guarantee.
+pub(super) fn weaknesses() -> Vec<String> {
+    vec![
+        "a member that may write another group's cgroup.procs (root, or the owner of a delegated subtree) can leave".into(),
+        "work that a member hands to a daemon (docker, systemd-run, at) is the daemon's, not the tree's".into(),
+        "if this host is killed, its trees run on".into(),
+    ]
+}
+
+/// A runtime's leaves.
+#[derive(Debug)]
+pub(crate) struct Leaves {
+    parent: Parent,
+    kernel: Kernel,
+    idle: Mutex<Vec<Idle>>,
+    made: AtomicU64,
+    /// How often all leaves were killed at once; see [`Leaf::release`].
+    killed: AtomicU64,
+}
+
+/// A leaf that no tree uses.
+#[derive(Debug)]
+struct Idle {
+    name: String,
+    /// What its earlier tenants used.
+    base: Times,
+}
+
+/// A leaf that a tree uses. Dropping it without [`Leaf::release`] leaves the directory to [`Leaves::remove`].
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    leaves: Arc<Leaves>,
+    name: String,
+    base: Times,
+    /// Whether `cgroup.kill` was written for this leaf alone, and [`Leaves::killed`] when it was taken.
+    killed: bool,
+    killed_with_all: u64,
+}
+
+impl Leaves {
+    /// Makes the runtime's group below the host's own.
+    pub(crate) fn create(kernel: Kernel) -> Result<Arc<Self>, Unavailable> {
+        let below = own_directory()?;
+        let random = file::random::<6>()
+            .map_err(|error| Unavailable::Unreadable("the random number generator", error))?
+            .map(|byte| format!("{byte:02x}"))
+            .concat();
+        let parent = Parent::create(&below, &format!("dsh-subprocess-{}-{random}", std::process::id()))?;
+        Ok(Arc::new(Self { parent, kernel, idle: Mutex::default(), made: AtomicU64::new(0), killed: AtomicU64::new(0) }))
+    }
+
+    /// Returns where the runtime's group is.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.parent.path()
+    }
+
+    /// Takes an empty leaf, or makes one.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Leaf, Errno> {
+        let killed_with_all = self.killed.load(Ordering::Acquire);
+        let idle = lock(&self.idle).pop();
+        let Idle { name, base } = match idle {
+            Some(idle) => idle,
+            None => {
+                let name = format!("t{}", self.made.fetch_add(1, Ordering::Relaxed));
+                self.parent.make_leaf(&name)?;
+                Idle { name, base: Times::default() }
+            }
+        };
+        Ok(Leaf { leaves: Arc::clone(self), name, base, killed: false, killed_with_all })
+    }
+
+    /// Sends `SIGKILL` to all members of all trees.
+    pub(crate) fn kill_all(&self) -> Result<(), Errno> {
+        // None of the leaves that exist now is used again; see `Leaf::release`.
+        self.killed.fetch_add(1, Ordering::AcqRel);
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        let killed = self.parent.kill_all();
+        for Idle { name, .. } in idle {
+            let _ = self.parent.remove_leaf(&name);
+        }
+        killed
+    }
+
+    /// Removes the runtime's group, when every tree is gone.
+    pub(crate) fn remove(&self) -> Result<(), Errno> {
+        lock(&self.idle).clear();
+        self.parent.remove()
+    }
+}
+
+impl Leaf {
+    /// Opens what the clone needs: the directory, or `cgroup.procs` for a child that moves itself.
+    pub(crate) fn entrance(&self) -> Result<Entrance, Errno> {
+        if self.leaves.kernel.clone_into_cgroup {
+            self.leaves.parent.open_leaf(&self.name).map(Entrance::Directory)
+        } else {
+            self.leaves.parent.open_join(&self.name).map(Entrance::Join)
+        }
+    }
+
+    /// Opens `cgroup.events` to watch it. It is read once, so that only later changes count.
+    pub(crate) fn watch(&self) -> Result<OwnedFd, Errno> {
+        let events = self.leaves.parent.open_events(&self.name)?;
+        let mut content = [0; 64];
+        dsh_subprocess_sys::pipe::read(&events, &mut content).map_err(|_| Errno::IO)?;
+        Ok(events)
+    }
+
+    pub(super) fn look(&self) -> Look {
+        let parent = &self.leaves.parent;
+        match parent.events(&self.name) {
+            Ok(events) if !events.populated => return Look::default(),
+            Ok(_) => {}
+            // Out of descriptors: nothing is known, so the watch of cgroup.events decides.
+            Err(_) => return Look { held: Vec::new(), more: true },
+        }
+        let mut pids = Vec::new();
+        if parent.members(&self.name, &mut pids).is_err() {
+            return Look { held: Vec::new(), more: true };
+        }
+        // A list without an entry that says "populated" all the same is of a group whose last process is being taken
+        // apart, unless there are groups below between which a process can move during the walk.
+        let mut look = Look { held: Vec::new(), more: pids.is_empty() && !self.is_flat() };
+        for pid in pids {
+            if look.held.len() == WATCHED {
+                look.more = true;
+                break;
+            }
+            match hold(pid) {
+                Held::Running(process) => look.held.push((pid, process)),
+                Held::Gone => {}
+                Held::Unwatchable => look.more = true,
+            }
+        }
+        look
+    }
+
+    fn is_flat(&self) -> bool {
+        self.leaves.parent.is_flat(&self.name).unwrap_or(false)
+    }
+
+    pub(super) fn ask(&self) {
+        self.signal_each(&[Signal::TERM, Signal::CONT]);
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.killed = true;
+        let parent = &self.leaves.parent;
+        if self.leaves.kernel.cgroup_kill && parent.kill(&self.name).is_ok() {
+            return;
+        }
+        // A frozen member can be killed and cannot fork: what is on the list is all there is.
+        let _ = parent.freeze(&self.name, true);
+        self.signal_each(&[Signal::KILL]);
+    }
+
+    /// Tells whether [`kill`](Self::kill) has what it needs. It kills nobody.
+    pub(crate) fn check_kill(&self) -> Result<(), Errno> {
+        let file = if self.leaves.kernel.cgroup_kill { "cgroup.kill" } else { "cgroup.freeze" };
+        self.leaves.parent.check_writable(&self.name, file)
+    }
+
+    /// Sends signals, in order, to each member.
+    fn signal_each(&self, signals: &[Signal]) {
+        let listed = self.pids();
+        for batch in listed.chunks(BATCH) {
+            // A number on the list may be a stranger's by now. So each is opened first and the group is listed again: a
+            // number that is on the second list, and whose descriptor still takes a signal, was a member's all along.
+            let opened: Vec<_> = batch.iter().map(|&pid| (pid, pidfd::open(pid))).collect();
+            let mut again = self.pids();
+            again.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+            for (pid, process) in opened {
+                if again.binary_search_by_key(&pid.as_raw_nonzero(), |pid| pid.as_raw_nonzero()).is_err() {
+                    continue;
+                }
+                for &signal in signals {
+                    // Already gone (ESRCH), or a member that may not be signalled (EPERM): the ladder goes on and names
+                    // whoever survives it.
+                    let _ = match &process {
+                        Ok(process) => pidfd::send(process, signal),
+                        Err(Errno::MFILE | Errno::NFILE) => pidfd::send_by_number(pid, signal),
+                        Err(_) => Ok(()),
+                    };
+                }
+            }
+        }
+    }
+
+    pub(super) fn pids(&self) -> Vec<Pid> {
+        let mut pids = Vec::new();
+        // Out of descriptors, or the group is gone: no member can be named.
+        let _ = self.leaves.parent.members(&self.name, &mut pids);
+        pids
+    }
+
+    /// Returns the processor time that this tenant used.
+    pub(crate) fn times(&self) -> Option<(Duration, Duration)> {
+        let now = self.leaves.parent.times(&self.name).ok()?;
+        Some((now.user.saturating_sub(self.base.user), now.system.saturating_sub(self.base.system)))
+    }
+
+    /// Gives the leaf up, when the tree is gone. It is used again if it is as it was made.
+    ///
+    /// A leaf that was killed is not: from Linux 6.14 on, a group counts its kills, and a clone into it compares that count
+    /// with the one of the *caller's* group. Where they differ the newborn is taken for one that slipped through a kill and
+    /// gets `SIGKILL`.
+    pub(crate) fn release(self) {
+        let killed = self.killed || self.killed_with_all != self.leaves.killed.load(Ordering::Acquire);
+        let Self { leaves, name, .. } = self;
+        let parent = &leaves.parent;
+        let reusable = |name: &str| -> Result<Option<Times>, Errno> {
+            let events = parent.events(name)?;
+            let as_made = !killed && !events.populated && !events.frozen && parent.is_pristine(name)?;
+            as_made.then(|| parent.times(name)).transpose()
+        };
+        if let Ok(Some(base)) = reusable(&name) {
+            let mut idle = lock(&leaves.idle);
+            if idle.len() < KEPT {
+                idle.push(Idle { name, base });
+                return;
+            }
+        }
+        if let Err(errno) = parent.remove_leaf(&name) {
+            // Its last process is still being taken apart; `remove` tries again.
+            tracing::debug!(leaf = name, %errno, "a leaf could not be removed yet");
+        }
+    }
+}
+
+/// How a child gets into a leaf.
+#[derive(Debug)]
+pub(crate) enum Entrance {
+    /// It is born there.
+    Directory(OwnedFd),
+    /// It moves itself there before exec.
+    Join(OwnedFd),
+}

@@ -1,0 +1,135 @@
+//! Who owns a tree: the mechanism that can see its members and signal them.
+
+mod leaves;
+mod session;
+
+use std::os::fd::OwnedFd;
+
+use dsh_subprocess::{Mechanism, Member, Ownership};
+use dsh_subprocess_sys::Errno;
+use dsh_subprocess_sys::pidfd::{self, Pid};
+use dsh_subprocess_sys::table;
+
+pub(crate) use leaves::{Entrance, Leaf, Leaves};
+pub(crate) use session::{Evidence, SessionOwner, Trace};
+
+/// Members whose end is watched at once. More are looked at when these have ended.
+pub(crate) const WATCHED: usize = 64;
+
+/// The owner of one tree. One owner serves both signalling and looking.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    /// Before the target was cloned, and for a spawn that failed.
+    Nobody,
+    /// A control group.
+    Cgroup(Leaf),
+    /// The target's session.
+    Session(SessionOwner),
+}
+
+/// What a look at the members found.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Members that can run, at most [`WATCHED`] of them, each held by a descriptor.
+    pub(crate) held: Vec<(Pid, OwnedFd)>,
+    /// Whether members may be left that are not held.
+    pub(crate) more: bool,
+}
+
+impl Look {
+    /// Whether no member is left that can run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty() && !self.more
+    }
+}
+
+impl Owner {
+    /// Looks at the members that can run, the target left out.
+    pub(crate) fn look(&self) -> Look {
+        match self {
+            Self::Nobody => Look::default(),
+            Self::Cgroup(leaf) => leaf.look(),
+            Self::Session(session) => session.look(),
+        }
+    }
+
+    /// Sends `SIGTERM` once to every member, and `SIGCONT` after it.
+    pub(crate) fn ask(&mut self) {
+        match self {
+            Self::Nobody => {}
+            Self::Cgroup(leaf) => leaf.ask(),
+            Self::Session(session) => session.ask(),
+        }
+    }
+
+    /// Sends `SIGKILL` to every member.
+    pub(crate) fn kill(&mut self) {
+        match self {
+            Self::Nobody => {}
+            Self::Cgroup(leaf) => leaf.kill(),
+            Self::Session(session) => session.kill(),
+        }
+    }
+
+    /// Lists the pids of members, the target included while it can run.
+    pub(crate) fn pids(&self) -> Vec<Pid> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Cgroup(leaf) => leaf.pids(),
+            Self::Session(session) => session.pids(),
+        }
+    }
+
+    /// Whether the target must stay a zombie until the tree is gone, so that its number names nobody else.
+    pub(crate) fn pins_leader(&self) -> bool {
+        matches!(self, Self::Session(_))
+    }
+
+    /// Whether the target leads a session of its own, as far as that matters to the owner.
+    pub(crate) fn has_session(&self) -> bool {
+        match self {
+            Self::Session(session) => session.has_session(),
+            Self::Nobody | Self::Cgroup(_) => true,
+        }
+    }
+}
+
+/// States a mechanism and its weaknesses.
+pub(crate) fn ownership(mechanism: &Mechanism, has_session: bool) -> Ownership {
+    let weaknesses = match mechanism {
+        Mechanism::Cgroup => leaves::weaknesses(),
+        _ => session::weaknesses(has_session),
+    };
+    Ownership::new(mechanism.clone(), weaknesses)
+}
+
+/// Names a process for a person.
+pub(crate) fn member(pid: Pid) -> Option<Member> {
+    let command = table::command(pid)?;
+    Some(Member::new(pid.as_raw_nonzero().get().unsigned_abs(), command))
+}
+
+/// Names a process that can still run.
+pub(crate) fn live_member(pid: Pid) -> Option<Member> {
+    if table::entry(pid).is_none_or(|entry| entry.is_dead()) {
+        return None;
+    }
+    member(pid)
+}
+
+/// Opens a process to watch it. A zombie has nothing left to watch.
+fn hold(pid: Pid) -> Held {
+    match pidfd::open(pid) {
+        Ok(process) if pidfd::is_running(&process) => Held::Running(process),
+        // ESRCH, or the number is now a thread's: it is gone.
+        Ok(_) | Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Held::Gone,
+        // No descriptor to be had.
+        Err(_) => Held::Unwatchable,
+    }
+}
+
+enum Held {
+    Running(OwnedFd),
+    Gone,
+    Unwatchable,
+}

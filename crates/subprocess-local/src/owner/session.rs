@@ -1,0 +1,234 @@
+//! The target's process group and session: what every POSIX system has, and what Linux adds to it.
+//!
+//! The target leads a new session, so its pid is the id of its session and of its process group. Those numbers stay taken
+//! as long as the target is a zombie or a member lives, so they cannot name strangers; the target is therefore reaped last.
+
+use std::time::Instant;
+
+use dsh_subprocess::Member;
+use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
+use dsh_subprocess_sys::table::{self, Entry, Session};
+
+use super::{Held, Look, WATCHED, hold, member};
+
+/// Processes outside the session that are looked at for having left it.
+const STRANGERS: usize = 256;
+
+/// What a session does not guarantee.
+pub(super) fn weaknesses(has_session: bool) -> Vec<String> {
+    let mut weaknesses = vec![
+        "a process that makes a session of its own (setsid, a daemon) leaves the tree and is not ended".into(),
+        "a process that runs as another user may refuse the signals".into(),
+        "if this host is killed, its trees run on".into(),
+    ];
+    if !has_session {
+        weaknesses.insert(
+            0,
+            "the target could not be given a session of its own, so signals reach the target alone".into(),
+        );
+    }
+    if !table::is_ours() {
+        weaknesses.push("the process table is not readable, so only the target's own group is seen for sure".into());
+    }
+    weaknesses
+}
+
+/// A tree owned by its session.
+#[derive(Debug)]
+pub(crate) struct SessionOwner {
+    leader: Pid,
+    /// `None` where the target is in the host's own session: then its numbers are not to be used for anything.
+    session: Option<Session>,
+    /// Whether the leader, living or zombie, keeps the numbers taken. Not after somebody else reaped it.
+    pinned: bool,
+    /// Descendants that had a session of their own when the tree was terminated.
+    escaped: Vec<Escaped>,
+}
+
+/// A process that left the session. The start time tells it from a later one with its number.
+#[derive(Clone, Copy, Debug)]
+struct Escaped {
+    pid: Pid,
+    start_time: u64,
+}
+
+impl SessionOwner {
+    pub(crate) fn new(leader: Pid, has_session: bool, born: Instant) -> Self {
+        // Numbers that mean "everybody" or "init" are no group to signal, however they came about.
+        let usable = has_session && leader != Pid::INIT;
+        Self { leader, session: usable.then(|| Session::new(leader, born)), pinned: true, escaped: Vec::new() }
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Somebody else reaped the target.
+    pub(crate) fn unpin(&mut self) {
+        self.pinned = false;
+    }
+
+    /// Calls `visit` with each member but the target.
+    fn members(&self, mut visit: impl FnMut(Pid)) {
+        let Some(session) = self.session else { return };
+        // With the target's number free, a process that has it is a stranger who may lead a session of the same number.
+        if !self.pinned && table::session_of(self.leader).is_some() {
+            return;
+        }
+        session.visit(|pid, inside| {
+            if inside {
+                visit(pid);
+            }
+        });
+    }
+
+    pub(super) fn look(&self) -> Look {
+        let mut look = Look::default();
+        self.members(|pid| {
+            if look.held.len() == WATCHED {
+                look.more = true;
+                return;
+            }
+            match hold(pid) {
+                // The number may have changed hands before it was opened.
+                Held::Running(process) if self.is_member(pid) => look.held.push((pid, process)),
+                Held::Running(_) | Held::Gone => {}
+                Held::Unwatchable => look.more = true,
+            }
+        });
+        look
+    }
+
+    fn is_member(&self, pid: Pid) -> bool {
+        table::session_of(pid) == Some(self.leader)
+    }
+
+    pub(super) fn pids(&self) -> Vec<Pid> {
+        let mut pids = Vec::new();
+        if self.pinned && table::entry(self.leader).is_some_and(|entry| !entry.is_dead()) {
+            pids.push(self.leader);
+        }
+        self.members(|pid| pids.push(pid));
+        pids
+    }
+
+    pub(super) fn ask(&mut self) {
+        self.note_escaped();
+        self.signal(&[Signal::TERM, Signal::CONT]);
+    }
+
+    pub(super) fn kill(&self) {
+        self.signal(&[Signal::KILL]);
+    }
+
+    fn signal(&self, signals: &[Signal]) {
+        let group_signalled = self.session.is_some()
+            && self.pinned
+            // One call reaches the whole group, also members that are being born.
+            && signals.iter().all(|&signal| table::signal_group(self.leader, signal).is_ok());
+        if !group_signalled && self.pinned {
+            for &signal in signals {
+                // A zombie takes no harm.
+                let _ = pidfd::send_by_number(self.leader, signal);
+            }
+        }
+        self.members(|pid| {
+            if group_signalled && table::group_of(pid) == Some(self.leader) {
+                return;
+            }
+            // Opened before its session is asked again: a number that changed hands is not signalled.
+            let Ok(process) = pidfd::open(pid) else {
+                return;
+            };
+            if self.is_member(pid) {
+                for &signal in signals {
+                    let _ = pidfd::send(&process, signal);
+                }
+            }
+        });
+    }
+
+    /// Notes which descendants have left the session, while their parents can still be asked.
+    fn note_escaped(&mut self) {
+        let Some(session) = self.session else { return };
+        let mut inside = vec![self.leader];
+        let mut outside = Vec::new();
+        session.visit(|pid, member| {
+            if member {
+                inside.push(pid);
+            } else if outside.len() < STRANGERS {
+                outside.push(pid);
+            }
+        });
+        let mut outside: Vec<(Pid, Entry)> =
+            outside.into_iter().filter_map(|pid| Some((pid, table::entry(pid)?))).collect();
+        // Children of members first, then their children, until nobody new is found.
+        loop {
+            let (found, rest): (Vec<_>, Vec<_>) = outside
+                .into_iter()
+                .partition(|(_, entry)| Pid::from_raw(entry.parent).is_some_and(|parent| inside.contains(&parent)));
+            if found.is_empty() {
+                return;
+            }
+            for (pid, entry) in found {
+                inside.push(pid);
+                self.escaped.push(Escaped { pid, start_time: entry.start_time });
+            }
+            outside = rest;
+        }
+    }
+
+    /// What it takes to name the processes that left the tree.
+    pub(crate) fn trace(&self, evidence: Evidence) -> Option<Trace> {
+        Some(Trace { session: self.session?, escaped: self.escaped.clone(), evidence })
+    }
+}
+
+/// What points to a tree after its members left its session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    /// The inodes of the tree's pipes.
+    pub(crate) pipes: Vec<u64>,
+    /// Variables that the caller set for this tree, as `NAME=value`.
+    pub(crate) variables: Vec<Vec<u8>>,
+}
+
+/// A look for processes that left a tree. It reads the process table and may take long.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    session: Session,
+    escaped: Vec<Escaped>,
+    evidence: Evidence,
+}
+
+impl Trace {
+    /// Names those that can still run. A descendant that was seen leaving is certain; an orphan with a session of its own
+    /// that is younger than the target, and holds one of its pipes or has all of its own variables, is likely.
+    pub(crate) fn survivors(&self) -> Vec<Member> {
+        let mut survivors: Vec<Member> = Vec::new();
+        for escaped in &self.escaped {
+            let alive = table::entry(escaped.pid)
+                .is_some_and(|entry| !entry.is_dead() && entry.start_time == escaped.start_time);
+            survivors.extend(alive.then(|| member(escaped.pid)).flatten());
+        }
+        self.session.visit(|pid, inside| {
+            let number = pid.as_raw_nonzero().get().unsigned_abs();
+            if inside || survivors.iter().any(|known| known.pid == number) {
+                return;
+            }
+            if self.points_here(pid) && table::entry(pid).is_some_and(|entry| !entry.is_dead()) {
+                survivors.extend(member(pid).map(Member::possibly));
+            }
+        });
+        survivors
+    }
+
+    fn points_here(&self, pid: Pid) -> bool {
+        self.evidence.pipes.iter().any(|&pipe| table::holds_pipe(pid, pipe))
+            || (!self.evidence.variables.is_empty()
+                && table::environment(pid).is_some_and(|environment| {
+                    let has = |wanted: &Vec<u8>| environment.split(|&byte| byte == 0).any(|entry| entry == *wanted);
+                    self.evidence.variables.iter().all(has)
+                }))
+    }
+}

@@ -1,0 +1,192 @@
+//! The thread that waits: for output, for the end of processes, for deadlines.
+//!
+//! A runtime has one. A second one, made when the first stream spills, serves only the streams that are being written to
+//! files, so that a slow disk slows nobody else. Nothing here polls: with nothing to do the thread sleeps in one system
+//! call, for ever.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Instant;
+
+use dsh_subprocess_sys::event::{Interest, Poller};
+use dsh_subprocess_sys::signal;
+
+use crate::feed::Feed;
+use crate::raw_pipe::PipeEnd;
+use crate::stream::Stream;
+use crate::tree::Tree;
+
+/// Bytes read at a time. Large enough to empty a grown pipe in few calls, small enough for a core's own cache.
+pub(crate) const CHUNK: usize = 256 * 1024;
+
+/// Locks, also after a panic of another thread: what the locks here protect is whole after every statement.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a watched descriptor belongs to.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The target of a tree.
+    Leader(Arc<Tree>),
+    /// Another member, watched since the target ended.
+    Member(Arc<Tree>),
+    /// The tree's `cgroup.events`.
+    Group(Arc<Tree>),
+    /// A collected stream.
+    Stream(Arc<Stream>),
+    /// Data on its way to a child.
+    Feed(Arc<Feed>),
+    /// A caller's end of a raw pipe.
+    Pipe(Arc<PipeEnd>),
+}
+
+/// Names a deadline, so that it can be taken back.
+pub(crate) type TimerKey = (Instant, u64);
+
+/// The shared half of the thread: anybody may add sources and deadlines.
+#[derive(Debug)]
+pub(crate) struct Reactor {
+    poller: Poller,
+    sources: Mutex<HashMap<u64, Source>>,
+    timers: Mutex<BTreeMap<TimerKey, Weak<Tree>>>,
+    /// Never used twice, so that a late event of a closed descriptor finds nobody.
+    next: AtomicU64,
+    /// The thread is to end once this is set and nothing is left to wait for.
+    closing: AtomicBool,
+}
+
+impl Reactor {
+    /// Starts the thread. Once the reactor is closing and `left` says that no tree is left, `last` runs; the thread goes
+    /// on as long as callers hold pipes that it watches.
+    pub(crate) fn start(
+        name: &str,
+        left: impl Fn() -> bool + Send + 'static,
+        last: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<Arc<Self>> {
+        let reactor = Arc::new(Self {
+            poller: Poller::new()?,
+            sources: Mutex::default(),
+            timers: Mutex::default(),
+            next: AtomicU64::new(0),
+            closing: AtomicBool::new(false),
+        });
+        let running = Arc::clone(&reactor);
+        // Blocked before the thread is made, so that it never has a moment without: the host's signals are the host's.
+        let _mask = signal::block_all();
+        thread::Builder::new().name(name.to_owned()).spawn(move || {
+            running.run(&left, last);
+        })?;
+        Ok(reactor)
+    }
+
+    /// Returns a token that was never used.
+    pub(crate) fn token(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Watches a descriptor on behalf of a source.
+    pub(crate) fn watch(&self, fd: impl AsFd, token: u64, interest: Interest, source: Source) -> std::io::Result<()> {
+        lock(&self.sources).insert(token, source);
+        if let Err(errno) = self.poller.add(fd, token, interest) {
+            lock(&self.sources).remove(&token);
+            return Err(errno.into());
+        }
+        Ok(())
+    }
+
+    /// Stops watching a descriptor.
+    pub(crate) fn forget(&self, fd: impl AsFd, token: u64) {
+        self.poller.remove(fd);
+        let source = lock(&self.sources).remove(&token);
+        // Outside the lock: a source may be the last reference to something that has a drop of its own.
+        drop(source);
+        self.nudge();
+    }
+
+    /// Calls [`Tree::elapse`] at a moment.
+    pub(crate) fn schedule(&self, at: Instant, tree: Weak<Tree>) -> TimerKey {
+        let key = (at, self.token());
+        let mut timers = lock(&self.timers);
+        let first = timers.first_key_value().is_none_or(|(first, _)| key < *first);
+        timers.insert(key, tree);
+        drop(timers);
+        if first {
+            self.poller.ring();
+        }
+        key
+    }
+
+    /// Takes a deadline back.
+    pub(crate) fn unschedule(&self, key: TimerKey) {
+        lock(&self.timers).remove(&key);
+    }
+
+    /// Lets the thread end as soon as nothing is left to wait for.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.poller.ring();
+    }
+
+    /// Makes the thread look whether it can end.
+    pub(crate) fn nudge(&self) {
+        if self.closing.load(Ordering::Acquire) {
+            self.poller.ring();
+        }
+    }
+
+    fn run(self: Arc<Self>, left: &dyn Fn() -> bool, last: impl FnOnce()) {
+        let mut last = Some(last);
+        let mut events = Vec::new();
+        let mut ready = Vec::new();
+        let mut chunk = vec![0_u8; CHUNK];
+        loop {
+            if self.closing.load(Ordering::Acquire) && !left() {
+                if let Some(last) = last.take() {
+                    last();
+                }
+                if lock(&self.sources).is_empty() {
+                    return;
+                }
+            }
+            let next = lock(&self.timers).first_key_value().map(|((at, _), _)| *at);
+            let bound = next.map(|at| at.saturating_duration_since(Instant::now()));
+            if let Err(errno) = self.poller.wait(&mut events, &mut ready, bound) {
+                tracing::error!(%errno, "the wait for events failed");
+                return;
+            }
+            for event in &ready {
+                let source = lock(&self.sources).get(&event.token).cloned();
+                match source {
+                    Some(Source::Leader(tree)) => tree.leader_ended(),
+                    Some(Source::Member(tree)) => tree.member_ended(event.token),
+                    Some(Source::Group(tree)) => tree.group_changed(),
+                    Some(Source::Stream(stream)) => stream.drain(&self, &mut chunk),
+                    Some(Source::Feed(feed)) => feed.write(),
+                    Some(Source::Pipe(end)) => end.ready(event.hung_up),
+                    None => {}
+                }
+            }
+            self.run_timers();
+        }
+    }
+
+    fn run_timers(&self) {
+        loop {
+            let due = {
+                let mut timers = lock(&self.timers);
+                match timers.first_entry() {
+                    Some(first) if first.key().0 <= Instant::now() => Some(first.remove_entry()),
+                    _ => None,
+                }
+            };
+            let Some((key, tree)) = due else { return };
+            if let Some(tree) = tree.upgrade() {
+                tree.elapse(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The file of one stream: complete, or withdrawn.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use bytes::Bytes;
+use dsh_subprocess::{Error, ErrorKind, Spill, SpillLife, SpillSource, SpilledStream};
+use futures_core::future::BoxFuture;
+
+use super::SpillDirectory;
+use crate::blocking::Blocking;
+use crate::reactor::lock;
+
+/// The largest single answer to a read, in bytes.
+const READ: usize = 16 * 1024 * 1024;
+
+/// A stream's claim to a file: made with the stream, used at the first overflow.
+///
+/// The collector and its readers hold it as their [`SpillSource`]; when the last of them goes, a file of the handle's
+/// life goes with it.
+#[derive(Debug)]
+pub(crate) struct StreamSpill {
+    directory: Arc<SpillDirectory>,
+    blocking: Arc<Blocking>,
+    spill: Spill,
+    label: &'static str,
+    file: OnceLock<Arc<SpillFile>>,
+}
+
+/// One file.
+#[derive(Debug)]
+pub(super) struct SpillFile {
+    id: u64,
+    path: Mutex<PathBuf>,
+    file: File,
+    length: AtomicU64,
+    directory: Weak<SpillDirectory>,
+    /// Set once the file is removed, and why.
+    gone: OnceLock<String>,
+}
+
+impl StreamSpill {
+    pub(crate) fn new(
+        directory: Arc<SpillDirectory>,
+        blocking: Arc<Blocking>,
+        spill: Spill,
+        label: &'static str,
+    ) -> Arc<Self> {
+        Arc::new(Self { directory, blocking, spill, label, file: OnceLock::new() })
+    }
+
+    /// Appends bytes, after `retained` when the file is new. It may block as long as the disk does.
+    ///
+    /// # Errors
+    ///
+    /// Why the stream has no file from now on. What was written is removed.
+    pub(crate) fn append(&self, retained: impl FnOnce() -> Vec<u8>, bytes: &[u8]) -> Result<SpilledStream, String> {
+        let first = if self.file.get().is_none() { retained() } else { Vec::new() };
+        let length = self.file.get().map_or(0, |file| file.length()) + (first.len() + bytes.len()) as u64;
+        if length > self.spill.max_bytes.get() {
+            return Err(self.discard(format!("the stream is longer than {} bytes, the largest spill", self.spill.max_bytes)));
+        }
+        if let Err(why) = self.directory.reserve((first.len() + bytes.len()) as u64) {
+            return Err(self.discard(why));
+        }
+        let file = match self.file.get() {
+            Some(file) => file,
+            None => match SpillFile::create(&self.directory, self.label) {
+                Ok(file) => self.file.get_or_init(|| file),
+                Err(error) => {
+                    self.directory.release((first.len() + bytes.len()) as u64);
+                    return Err(format!("the spill file could not be made: {error}"));
+                }
+            },
+        };
+        // The length counts what the ledger has, so that a failed write gives all of it back.
+        file.length.store(length, Ordering::Release);
+        match (&file.file).write_all(&first).and_then(|()| (&file.file).write_all(bytes)) {
+            Ok(()) => Ok(file.describe()),
+            Err(error) => Err(self.discard(format!("the spill file could not be written: {error}"))),
+        }
+    }
+
+    /// The stream has ended: the file is complete. Returns where it is now.
+    pub(crate) fn settle(&self) -> Option<Result<SpilledStream, String>> {
+        let file = self.file.get().filter(|file| file.gone.get().is_none())?;
+        if let SpillLife::Keep = self.spill.life
+            && let Err(error) = file.keep(&self.directory)
+        {
+            let path = lock(&file.path).display().to_string();
+            return Some(Err(self.discard(format!("the spill {path} could not be moved to where it is kept: {error}"))));
+        }
+        if let SpillLife::Runtime = self.spill.life {
+            self.directory.settle(Arc::clone(file));
+        }
+        Some(Ok(file.describe()))
+    }
+
+    fn discard(&self, why: String) -> String {
+        if let Some(file) = self.file.get() {
+            file.withdraw(&why);
+        }
+        why
+    }
+}
+
+impl Drop for StreamSpill {
+    fn drop(&mut self) {
+        if let SpillLife::Handle = self.spill.life
+            && let Some(file) = self.file.get()
+        {
+            file.withdraw("removed with its handle");
+        }
+    }
+}
+
+impl SpillFile {
+    fn create(directory: &Arc<SpillDirectory>, label: &str) -> io::Result<Arc<Self>> {
+        let (id, path, file) = directory.create(label)?;
+        Ok(Arc::new(Self {
+            id,
+            path: Mutex::new(path),
+            file,
+            length: AtomicU64::new(0),
+            directory: Arc::downgrade(directory),
+            gone: OnceLock::new(),
+        }))
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length.load(Ordering::Acquire)
+    }
+
+    fn describe(&self) -> SpilledStream {
+        SpilledStream::new(self.id, self.length(), lock(&self.path).clone())
+    }
+
+    /// Removes the file for good.
+    pub(super) fn withdraw(&self, why: &str) {
+        if self.gone.set(why.to_owned()).is_err() {
+            return;
+        }
+        let path = lock(&self.path);
+        // Only what was made here is removed: somebody may have put another file in its place.
+        let ours = self.file.metadata().is_ok_and(|ours| {
+            fs::symlink_metadata(&*path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
+        });
+        if ours && let Err(error) = fs::remove_file(&*path) {
+            tracing::warn!(path = %path.display(), %error, "a spill file could not be removed");
+        }
+        if let Some(directory) = self.directory.upgrade() {
+            directory.release(self.length());
+            if let Some(above) = path.parent() {
+                directory.remove_emptied(above);
+            }
+        }
+    }
+
+    /// Moves the file to where kept ones are.
+    fn keep(&self, directory: &SpillDirectory) -> io::Result<()> {
+        let mut path = lock(&self.path);
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let kept = directory.kept()?.join(name);
+        match fs::rename(&*path, &kept) {
+            // Another file system: the bytes are copied into a file of the same privacy.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                let mut copy = dsh_subprocess_sys::file::create_private_file(&kept)?;
+                let copied = File::open(&*path).and_then(|mut original| io::copy(&mut original, &mut copy));
+                if let Err(error) = copied {
+                    let _ = fs::remove_file(&kept);
+                    return Err(error);
+                }
+                fs::remove_file(&*path)?;
+            }
+            result => result?,
+        }
+        *path = kept;
+        // It is the caller's now, and takes nothing of the runtime's room.
+        directory.release(self.length());
+        Ok(())
+    }
+}
+
+impl SpillSource for StreamSpill {
+    fn read(&self, stream: &SpilledStream, offset: u64, length: usize) -> BoxFuture<'static, Result<Bytes, Error>> {
+        let file = self.file.get().filter(|file| file.id == stream.id).cloned();
+        self.blocking_read(file, offset, length.min(READ))
+    }
+}
+
+impl StreamSpill {
+    fn blocking_read(
+        &self,
+        file: Option<Arc<SpillFile>>,
+        offset: u64,
+        length: usize,
+    ) -> BoxFuture<'static, Result<Bytes, Error>> {
+        let unavailable = |why: &str| Error::new(ErrorKind::SpillUnavailable, "read", format!("the stream has no spill: {why}"));
+        let Some(file) = file else {
+            return Box::pin(std::future::ready(Err(unavailable("it was never made"))));
+        };
+        if let Some(why) = file.gone.get() {
+            return Box::pin(std::future::ready(Err(unavailable(why))));
+        }
+        let answer = self.blocking.run("read", move || {
+            let end = file.length();
+            let length = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(length);
+            let mut bytes = vec![0; length];
+            file.file.read_exact_at(&mut bytes, offset).map(|()| Bytes::from(bytes))
+        });
+        Box::pin(async move {
+            answer.await?.map_err(|error| {
+                Error::new(ErrorKind::Os, "read", format!("the spill could not be read at {offset}: {error}")).with_source(error)
+            })
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! Streams that are written to files because they do not fit into memory.
+
+mod directory;
+mod file;
+
+pub(crate) use directory::{SpillDirectory, SpillPlaces};
+pub(crate) use file::StreamSpill;

@@ -1,0 +1,668 @@
+//! One tree, from before its birth until nobody looks at it any more.
+//!
+//! Whoever holds the state's lock may move the tree on: a caller that terminates it, the runtime's thread when a process
+//! ends or a deadline passes. Promises are set under the lock and woken after it, since a waker may run anybody's code.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Member, Outcome, Ownership, SignalName, Started, StreamName, Usage};
+use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::pidfd::{self, End, Pid, Status, Wait};
+use dsh_subprocess_sys::{pipe, signal};
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::feed::Feed;
+use crate::ladder::{Act, Ladder};
+use crate::machine::Machine;
+use crate::owner::{self, Evidence, Owner, Trace};
+use crate::promise::Promise;
+use crate::reactor::{Source, TimerKey, lock};
+use crate::stream::Stream;
+
+/// Processes that are named at most, wherever processes are named.
+pub(crate) const NAMED: usize = 1024;
+
+/// When no descriptor is left to watch a member with, the next look comes after this long. Nothing else is timed.
+const BLIND: Duration = Duration::from_millis(50);
+
+/// One tree.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) id: u64,
+    drain: Duration,
+    state: Mutex<State>,
+    pub(crate) started: Promise<Result<Started, Error>>,
+    pub(crate) done: Promise<Result<Outcome, Error>>,
+    used: Promise<Usage>,
+    exit: Mutex<Exit>,
+    exit_changed: Notify,
+}
+
+/// What is known of the end of the whole tree.
+#[derive(Debug, Default)]
+enum Exit {
+    #[default]
+    NotYet,
+    /// Members outlived `SIGKILL` by the bound. They may still go.
+    Overdue(Error),
+    Gone,
+}
+
+#[derive(Debug)]
+struct State {
+    owner: Owner,
+    ladder: Ladder,
+    /// `None` before the clone, for a failed spawn, and once the target is reaped.
+    leader: Option<Leader>,
+    pid: Option<Pid>,
+    outcome: Option<Outcome>,
+    end: Option<End>,
+    open_streams: usize,
+    streams: Vec<(StreamName, Arc<Stream>)>,
+    feed: Option<Arc<Feed>>,
+    watched: HashMap<u64, (Pid, OwnedFd)>,
+    group: Option<(u64, OwnedFd)>,
+    /// No member could be watched: look again at this time.
+    blind_until: Option<Instant>,
+    drain_until: Option<Instant>,
+    timer: Option<TimerKey>,
+    /// Members that outlived the target and were signalled.
+    ended: Vec<Member>,
+    /// Streams whose drain ran out, by their pipes' numbers.
+    held: Vec<(StreamName, u64)>,
+    evidence: Evidence,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Whether the target leads a session of its own.
+    has_session: bool,
+    /// Kept from the owner, to find what had left the tree.
+    trace: Option<Trace>,
+}
+
+#[derive(Debug)]
+struct Leader {
+    pidfd: OwnedFd,
+    token: u64,
+}
+
+/// What is left to do once the lock is free.
+#[derive(Default)]
+struct Afterwards {
+    started: bool,
+    done: bool,
+    exit: bool,
+    /// An owner that is no longer needed.
+    owner: Option<Owner>,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    feed: Option<Arc<Feed>>,
+}
+
+impl Tree {
+    pub(crate) fn new(
+        machine: &Arc<Machine>,
+        id: u64,
+        grace: Duration,
+        drain: Duration,
+        cancel: &CancellationToken,
+        variables: Vec<Vec<u8>>,
+    ) -> Arc<Self> {
+        let tree = Arc::new(Self {
+            machine: Arc::clone(machine),
+            id,
+            drain,
+            state: Mutex::new(State {
+                owner: Owner::Nobody,
+                ladder: Ladder::new(grace, machine.kill_bound),
+                leader: None,
+                pid: None,
+                outcome: None,
+                end: None,
+                open_streams: 0,
+                streams: Vec::new(),
+                feed: None,
+                watched: HashMap::new(),
+                group: None,
+                blind_until: None,
+                drain_until: None,
+                timer: None,
+                ended: Vec::new(),
+                held: Vec::new(),
+                evidence: Evidence { pipes: Vec::new(), variables },
+                cancelled: None,
+                has_session: true,
+                trace: None,
+            }),
+            started: Promise::new(),
+            done: Promise::new(),
+            used: Promise::new(),
+            exit: Mutex::default(),
+            exit_changed: Notify::new(),
+        });
+        tree.arm(cancel);
+        tree
+    }
+
+    /// Lets the caller's token terminate the tree, without a task to wait for it: the token wakes the tree itself.
+    fn arm(self: &Arc<Self>, cancel: &CancellationToken) {
+        let waker = Waker::from(Arc::new(CancelWaker(Arc::downgrade(self))));
+        let mut cancelled = Box::pin(cancel.clone().cancelled_owned());
+        if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            self.terminate();
+        } else {
+            lock(&self.state).cancelled = Some(cancelled);
+        }
+    }
+
+    /// Counts a stream whose end `done` waits for.
+    pub(crate) fn expect_stream(&self, inode: u64) {
+        let mut state = lock(&self.state);
+        state.open_streams += 1;
+        state.evidence.pipes.push(inode);
+    }
+
+    /// A stream that was counted is drained by this value.
+    pub(crate) fn add_stream(&self, name: StreamName, stream: Arc<Stream>) {
+        lock(&self.state).streams.push((name, stream));
+    }
+
+    /// Data is being written to the target.
+    pub(crate) fn add_feed(&self, feed: Arc<Feed>) {
+        lock(&self.state).feed = Some(feed);
+    }
+
+    /// The child was cloned. It may still be on its way to its program; it can be signalled from now on.
+    pub(crate) fn cloned(&self, owner: Owner, pid: Pid) {
+        let mut state = lock(&self.state);
+        state.has_session = owner.has_session();
+        state.owner = owner;
+        state.pid = Some(pid);
+        // Terminated before it was there to be signalled.
+        let late = if state.ladder.is_killing() {
+            Act::Kill
+        } else if state.ladder.is_terminating() {
+            Act::Ask
+        } else {
+            Act::Rest
+        };
+        self.act(&mut state, late);
+    }
+
+    /// The target runs: its end is awaited from now on.
+    pub(crate) fn running(self: &Arc<Self>, pid: Pid, pidfd: OwnedFd) {
+        let mut state = lock(&self.state);
+        let mut after = Afterwards { started: true, ..Afterwards::default() };
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        self.started.set(Ok(Started::new(Some(number))));
+        let reactor = &self.machine.reactor;
+        let token = reactor.token();
+        match reactor.watch(&pidfd, token, Interest::Readable, Source::Leader(Arc::clone(self))) {
+            Ok(()) => state.leader = Some(Leader { pidfd, token }),
+            Err(error) => {
+                // Nothing can tell its end any more, so there must be one now.
+                state.leader = Some(Leader { pidfd, token });
+                let lost = Error::new(ErrorKind::ResourceExhausted, "spawn", format!("the end of process {number} cannot be awaited: it was killed"))
+                    .with_started(MayHaveStarted::Yes)
+                    .with_source(error);
+                let act = state.ladder.kill(Instant::now());
+                self.act(&mut state, act);
+                if let Some(leader) = &state.leader {
+                    let _ = pidfd::wait(&leader.pidfd, Wait::Block);
+                }
+                after.done = self.done.set(Err(lost));
+                self.gone(&mut state, &mut after);
+            }
+        }
+        drop(state);
+        self.finish(after);
+    }
+
+    /// The target is on its way, and nobody can tell whether it arrives. Its end is awaited all the same.
+    pub(crate) fn unobserved(self: &Arc<Self>, pid: Pid, pidfd: std::io::Result<OwnedFd>, error: &Error) {
+        self.started.set(Err(error.clone()));
+        match pidfd {
+            Ok(pidfd) => self.running(pid, pidfd),
+            Err(_) => {
+                self.kill();
+                self.failed(error);
+            }
+        }
+    }
+
+    /// There is no target, and never will be.
+    pub(crate) fn failed(&self, error: &Error) {
+        let mut state = lock(&self.state);
+        let mut after = Afterwards { started: true, ..Afterwards::default() };
+        state.pid = None;
+        self.started.set(Err(error.clone()));
+        after.done = self.done.set(Err(error.clone()));
+        for (_, stream) in &state.streams {
+            stream.cut();
+        }
+        self.gone(&mut state, &mut after);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// The target's descriptor is readable.
+    pub(crate) fn leader_ended(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        let Some(leader) = &state.leader else { return };
+        if state.outcome.is_some() {
+            return;
+        }
+        let pinned = state.owner.pins_leader();
+        let outcome = match pidfd::wait(&leader.pidfd, if pinned { Wait::Look } else { Wait::Reap }) {
+            Ok(None) => return,
+            Ok(Some(end)) => {
+                let outcome = outcome(end.status);
+                state.end = Some(end);
+                outcome
+            }
+            // Somebody else in the host took the status.
+            Err(_) => {
+                let status = self.machine.kernel.pidfd_get_info.then(|| pidfd::reaped_status(&leader.pidfd)).flatten();
+                if let Owner::Session(session) = &mut state.owner {
+                    session.unpin();
+                }
+                status.map_or(Outcome::Unknown, outcome)
+            }
+        };
+        if let Some(leader) = &state.leader {
+            self.machine.reactor.forget(&leader.pidfd, leader.token);
+        }
+        if !pinned {
+            state.leader = None;
+        }
+        let mut after = Afterwards::default();
+        state.outcome = Some(outcome);
+        if state.open_streams == 0 {
+            after.done = self.settle(&state);
+        } else {
+            state.drain_until = Some(Instant::now() + self.drain);
+        }
+        self.look(&mut state, &mut after);
+        self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// A watched member has ended.
+    pub(crate) fn member_ended(self: &Arc<Self>, token: u64) {
+        let mut state = lock(&self.state);
+        let Some((_, pidfd)) = state.watched.remove(&token) else { return };
+        self.machine.reactor.forget(&pidfd, token);
+        let mut after = Afterwards::default();
+        // As long as another watched one lives the tree is not gone, and there is nothing to look for.
+        if state.watched.is_empty() {
+            self.look(&mut state, &mut after);
+        }
+        self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// The tree's `cgroup.events` has changed.
+    pub(crate) fn group_changed(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        let Some((_, events)) = &state.group else { return };
+        // Read to be told of the next change.
+        let mut content = [0; 64];
+        let populated = pipe::read_start(events, &mut content)
+            .map_or(true, |length| !content[..length].windows(11).any(|line| line == b"populated 0"));
+        let mut after = Afterwards::default();
+        if !populated || state.watched.is_empty() {
+            self.look(&mut state, &mut after);
+        }
+        self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// A stream has ended, or the caller has taken it away.
+    pub(crate) fn stream_ended(&self) {
+        let mut state = lock(&self.state);
+        let mut after = Afterwards::default();
+        state.open_streams = state.open_streams.saturating_sub(1);
+        if state.open_streams == 0 && state.outcome.is_some() {
+            after.done = self.settle(&state);
+            state.drain_until = None;
+            self.reschedule_weak(&mut state);
+        }
+        drop(state);
+        self.finish(after);
+    }
+
+    /// A deadline that was set may have come.
+    pub(crate) fn elapse(self: &Arc<Self>, key: TimerKey) {
+        let mut state = lock(&self.state);
+        if state.timer != Some(key) {
+            return;
+        }
+        state.timer = None;
+        let now = Instant::now();
+        let mut after = Afterwards::default();
+        if state.drain_until.is_some_and(|until| until <= now) {
+            state.drain_until = None;
+            state.held = state.streams.iter().filter(|(_, stream)| stream.is_open()).map(|(name, stream)| (*name, stream.inode)).collect();
+            for (_, stream) in &state.streams {
+                // Where another thread is stuck in a write to a file, the stream is sealed when that returns.
+                stream.cut();
+            }
+            after.done = self.settle(&state);
+        }
+        if state.blind_until.is_some_and(|until| until <= now) {
+            state.blind_until = None;
+            if state.watched.is_empty() && state.outcome.is_some() {
+                self.look(&mut state, &mut after);
+            }
+        }
+        match state.ladder.elapse(now) {
+            Act::ReportSurvivors => after.exit |= self.report_survivors(&state),
+            act => self.act(&mut state, act),
+        }
+        self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// Begins the ladder.
+    pub(crate) fn terminate(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        let act = state.ladder.terminate(Instant::now());
+        self.act(&mut state, act);
+        self.reschedule(&mut state);
+    }
+
+    /// Ends the tree without grace.
+    pub(crate) fn kill(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        let act = state.ladder.kill(Instant::now());
+        self.act(&mut state, act);
+        self.reschedule(&mut state);
+    }
+
+    fn act(&self, state: &mut State, act: Act) {
+        if !matches!(act, Act::Ask | Act::Kill) {
+            return;
+        }
+        if state.outcome.is_some() {
+            let pids = state.owner.pids();
+            note_ended(&mut state.ended, pids);
+        }
+        match act {
+            Act::Ask => state.owner.ask(),
+            _ => state.owner.kill(),
+        }
+    }
+
+    /// Looks who is left after the target's end, and watches them.
+    fn look(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
+        if state.ladder.is_gone() {
+            return;
+        }
+        let mut look = state.owner.look();
+        if look.is_empty() {
+            self.gone(state, after);
+            return;
+        }
+        let reactor = &self.machine.reactor;
+        if state.group.is_none()
+            && let Owner::Cgroup(leaf) = &state.owner
+            && let Ok(events) = leaf.watch()
+        {
+            // The backstop: late by the kernel's rate limit, and certain. Then another look, for what ended in between.
+            let token = reactor.token();
+            if reactor.watch(&events, token, Interest::Changes, Source::Group(Arc::clone(self))).is_ok() {
+                state.group = Some((token, events));
+            }
+            look = state.owner.look();
+            if look.is_empty() {
+                self.gone(state, after);
+                return;
+            }
+        }
+        if state.ladder.is_terminating() {
+            note_ended(&mut state.ended, look.held.iter().map(|(pid, _)| *pid));
+        }
+        if state.ladder.is_killing() {
+            // Born since the last signal.
+            state.owner.kill();
+        }
+        for (pid, process) in look.held {
+            let token = reactor.token();
+            if reactor.watch(&process, token, Interest::Readable, Source::Member(Arc::clone(self))).is_ok() {
+                state.watched.insert(token, (pid, process));
+            }
+        }
+        if state.watched.is_empty() && state.group.is_none() {
+            state.blind_until = Some(Instant::now() + BLIND);
+        }
+    }
+
+    /// The tree is gone: nothing is sent any more, and everything that was held for it is given up.
+    fn gone(&self, state: &mut State, after: &mut Afterwards) {
+        state.ladder.gone();
+        let reactor = &self.machine.reactor;
+        for (token, (_, process)) in state.watched.drain() {
+            reactor.forget(&process, token);
+        }
+        if let Some((token, events)) = state.group.take() {
+            reactor.forget(&events, token);
+        }
+        state.blind_until = None;
+        if let Some(leader) = state.leader.take()
+            && state.outcome.is_some()
+        {
+            // Its number may be used again from here on.
+            let _ = pidfd::wait(&leader.pidfd, Wait::Reap);
+        }
+        if let Owner::Session(session) = &state.owner {
+            state.trace = session.trace(state.evidence.clone());
+        }
+        after.owner = Some(std::mem::replace(&mut state.owner, Owner::Nobody));
+        after.cancelled = state.cancelled.take();
+        after.feed = state.feed.take();
+        *lock(&self.exit) = Exit::Gone;
+        after.exit = true;
+    }
+
+    /// Sets how the target ended, once.
+    fn settle(&self, state: &State) -> bool {
+        let outcome = state.outcome.clone().unwrap_or(Outcome::Unknown);
+        self.done.set(Ok(outcome))
+    }
+
+    fn report_survivors(&self, state: &State) -> bool {
+        let mut survivors: Vec<Member> = state.owner.pids().into_iter().filter_map(owner::member).take(NAMED).collect();
+        if survivors.is_empty() {
+            survivors.extend(state.watched.values().filter_map(|(pid, _)| owner::member(*pid)));
+        }
+        let names: Vec<String> = survivors.iter().take(8).map(ToString::to_string).collect();
+        let more = if survivors.len() > names.len() { ", …" } else { "" };
+        let error = Error::new(
+            ErrorKind::Survivors,
+            "terminate",
+            format!(
+                "{} processes outlived SIGKILL by {:?}: {}{more}",
+                survivors.len(),
+                self.machine.kill_bound,
+                names.join(", ")
+            ),
+        )
+        .with_started(MayHaveStarted::Yes)
+        .with_survivors(survivors);
+        *lock(&self.exit) = Exit::Overdue(error);
+        true
+    }
+
+    /// Sets the timer to the next deadline.
+    fn reschedule(self: &Arc<Self>, state: &mut State) {
+        let due = [state.ladder.due(), state.drain_until, state.blind_until].into_iter().flatten().min();
+        if state.timer.map(|(at, _)| at) == due {
+            return;
+        }
+        if let Some(key) = state.timer.take() {
+            self.machine.reactor.unschedule(key);
+        }
+        state.timer = due.map(|due| self.machine.reactor.schedule(due, Arc::downgrade(self)));
+    }
+
+    /// Takes the timer back where no deadline is left; a deadline that is merely later is found when the timer fires.
+    fn reschedule_weak(&self, state: &mut State) {
+        if state.ladder.due().is_none() && state.blind_until.is_none()
+            && let Some(key) = state.timer.take()
+        {
+            self.machine.reactor.unschedule(key);
+        }
+    }
+
+    fn finish(&self, after: Afterwards) {
+        if after.started {
+            self.started.wake();
+        }
+        if after.done {
+            self.done.wake();
+        }
+        if after.exit {
+            self.exit_changed.notify_waiters();
+        }
+        drop(after.cancelled);
+        if let Some(feed) = after.feed {
+            feed.stop();
+        }
+        if let Some(owner) = after.owner {
+            let end = lock(&self.state).end;
+            self.used.set(usage(&owner, end));
+            self.used.wake();
+            if let Owner::Cgroup(leaf) = owner {
+                leaf.release();
+            }
+        }
+        if (after.done || after.exit) && self.done.peek().is_some() && matches!(*lock(&self.exit), Exit::Gone) {
+            self.machine.forget(self.id);
+        }
+    }
+
+    /// Waits for the end of the tree, or for the news that it is overdue.
+    pub(crate) async fn exited(self: Arc<Self>) -> Result<(), Error> {
+        loop {
+            let mut changed = std::pin::pin!(self.exit_changed.notified());
+            changed.as_mut().enable();
+            match &*lock(&self.exit) {
+                Exit::Gone => return Ok(()),
+                Exit::Overdue(error) => return Err(error.clone()),
+                Exit::NotYet => {}
+            }
+            changed.await;
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self.started.peek() {
+            Some(Ok(started)) => started.pid,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn ownership(&self) -> Ownership {
+        owner::ownership(&self.machine.mechanism, lock(&self.state).has_session)
+    }
+
+    pub(crate) fn ended(&self) -> Vec<Member> {
+        lock(&self.state).ended.clone()
+    }
+
+    /// Returns what was used, waiting for the last count where the tree has just gone.
+    pub(crate) async fn usage(self: Arc<Self>) -> Usage {
+        let gone = matches!(*lock(&self.exit), Exit::Gone);
+        if gone {
+            return self.used.get().await;
+        }
+        let state = lock(&self.state);
+        usage(&state.owner, state.end)
+    }
+
+    /// Names the live members. It reads the process table.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        let pids = {
+            let state = lock(&self.state);
+            let mut pids = state.owner.pids();
+            // The target first.
+            pids.sort_by_key(|pid| (Some(*pid) != state.pid, pid.as_raw_nonzero()));
+            pids
+        };
+        pids.into_iter().filter_map(owner::live_member).take(NAMED).collect()
+    }
+
+    /// Returns the streams whose drain ran out, and members who may hold them.
+    pub(crate) fn held(&self) -> (Vec<(StreamName, u64)>, Vec<Pid>) {
+        let state = lock(&self.state);
+        (state.held.clone(), state.owner.pids())
+    }
+
+    /// Names the processes that are likely to run on. It reads the process table.
+    pub(crate) fn survivors(&self) -> Vec<Member> {
+        let (trace, overdue) = {
+            let state = lock(&self.state);
+            let trace = match &state.owner {
+                Owner::Session(session) => session.trace(state.evidence.clone()),
+                Owner::Cgroup(_) | Owner::Nobody => state.trace.clone(),
+            };
+            (trace, matches!(*lock(&self.exit), Exit::Overdue(_)))
+        };
+        let mut survivors = if overdue { self.members() } else { Vec::new() };
+        survivors.extend(trace.map(|trace| trace.survivors()).unwrap_or_default());
+        survivors
+    }
+}
+
+fn note_ended(ended: &mut Vec<Member>, pids: impl IntoIterator<Item = Pid>) {
+    for pid in pids {
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        if ended.len() < NAMED && ended.iter().all(|known| known.pid != number) {
+            ended.extend(owner::live_member(pid));
+        }
+    }
+}
+
+fn outcome(status: Status) -> Outcome {
+    match status {
+        Status::Exited(code) => Outcome::Exited { code: code.into() },
+        Status::Signaled { signal: number, core_dumped } => {
+            let signal = match signal::name(number) {
+                std::borrow::Cow::Borrowed(name) => SignalName::from(name),
+                std::borrow::Cow::Owned(name) => SignalName::from(name),
+            };
+            Outcome::Signaled { signal, core_dumped }
+        }
+    }
+}
+
+fn usage(owner: &Owner, end: Option<End>) -> Usage {
+    let peak = end.map(|end| end.peak_memory_bytes);
+    match owner {
+        Owner::Cgroup(leaf) => {
+            let times = leaf.times();
+            Usage::new(times.map(|(user, _)| user), times.map(|(_, system)| system), peak)
+        }
+        // The target's own, with that of the descendants it waited for.
+        Owner::Session(_) | Owner::Nobody => Usage::new(end.map(|end| end.user), end.map(|end| end.system), peak),
+    }
+}
+
+/// Terminates a tree when its caller's token is cancelled.
+struct CancelWaker(Weak<Tree>);
+
+impl Wake for CancelWaker {
+    fn wake(self: Arc<Self>) {
+        if let Some(tree) = self.0.upgrade() {
+            tree.terminate();
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Readiness of descriptors, and waking the thread that waits for it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+
+/// What a descriptor is watched for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    /// Readable, as long as it is.
+    Readable,
+    /// Writable, as long as it is.
+    Writable,
+    /// Each time it becomes readable.
+    BecomesReadable,
+    /// Each time it becomes writable.
+    BecomesWritable,
+    /// Each time a watched kernel file changes (`cgroup.events`).
+    Changes,
+}
+
+/// One descriptor that is ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ready {
+    /// What [`Poller::add`] was given.
+    pub token: u64,
+    /// Whether the other side of a pipe is closed.
+    pub hung_up: bool,
+}
+
+/// A set of watched descriptors, and a bell.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    bell: OwnedFd,
+}
+
+/// Events taken per system call.
+const BATCH: usize = 256;
+/// The bell's own token.
+const BELL: u64 = u64::MAX;
+
+impl Poller {
+    /// Makes an empty set.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE`, `ENFILE`, `ENOMEM`.
+    pub fn new() -> Result<Self, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // Edge-triggered, so that ringing needs no reading: each write is an edge.
+        epoll::add(&epoll, &bell, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)?;
+        Ok(Self { epoll, bell })
+    }
+
+    /// Watches a descriptor. `token` must not be `u64::MAX`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` past the user's limit of watches, `ENOMEM`.
+    pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> Result<(), Errno> {
+        debug_assert_ne!(token, BELL, "this token is the bell's");
+        let flags = match interest {
+            Interest::Readable => EventFlags::IN,
+            Interest::Writable => EventFlags::OUT,
+            Interest::BecomesReadable => EventFlags::IN | EventFlags::ET,
+            Interest::BecomesWritable => EventFlags::OUT | EventFlags::ET,
+            Interest::Changes => EventFlags::PRI | EventFlags::ET,
+        };
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)
+    }
+
+    /// Stops watching a descriptor. Needed before it is closed only where a copy of it stays open.
+    pub fn remove(&self, fd: impl AsFd) {
+        // The only failure left is that it was not watched.
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Wakes the thread that waits, or the next one that will.
+    pub fn ring(&self) {
+        // A full counter (EAGAIN) has rung already.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// Waits until something is ready, the bell rings, or the time is over. `ready` is emptied first; a ring leaves no
+    /// entry in it.
+    ///
+    /// # Errors
+    ///
+    /// None that can happen to an open set.
+    pub fn wait(&self, events: &mut Vec<Event>, ready: &mut Vec<Ready>, bound: Option<Duration>) -> Result<(), Errno> {
+        ready.clear();
+        events.clear();
+        events.reserve(BATCH);
+        let bound = bound.map(|bound| Timespec::try_from(bound).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 }));
+        match epoll::wait(&self.epoll, spare_capacity(events), bound.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        for event in events.iter() {
+            let (token, flags) = (event.data.u64(), event.flags);
+            if token != BELL {
+                ready.push(Ready { token, hung_up: flags.intersects(EventFlags::HUP | EventFlags::ERR) });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Processes by descriptor: a pidfd goes on naming the same process when its number is used again.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+pub use rustix::process::{Pid, Signal};
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+
+use super::syscall::{check, syscall};
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// It exited with this code, 0 to 255.
+    Exited(u8),
+    /// A signal ended it.
+    Signaled {
+        /// The signal's number.
+        signal: i32,
+        /// Whether there is a core dump.
+        core_dumped: bool,
+    },
+}
+
+/// What a wait gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// How the process ended.
+    pub status: Status,
+    /// Processor time in user mode, with that of the descendants it waited for.
+    pub user: Duration,
+    /// Processor time in the kernel, likewise.
+    pub system: Duration,
+    /// The largest resident memory, its own or a waited-for descendant's, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// How to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Until the process ends; then reap it.
+    Block,
+    /// Not at all; reap it if it has ended.
+    Reap,
+    /// Not at all; leave it a zombie, so that its numbers stay taken.
+    Look,
+}
+
+/// Opens a process.
+///
+/// # Errors
+///
+/// `ESRCH` where there is none, `EINVAL` or `ENOENT` for a thread that is not its process's first, `EMFILE`.
+pub fn open(pid: Pid) -> Result<OwnedFd, Errno> {
+    pidfd_open(pid, PidfdFlags::NONBLOCK)
+}
+
+/// Sends a signal.
+///
+/// # Errors
+///
+/// `ESRCH` when the process has been reaped, `EPERM`.
+pub fn send(process: impl AsFd, signal: Signal) -> Result<(), Errno> {
+    pidfd_send_signal(process, signal)
+}
+
+/// Sends a signal to a process by its number, for callers that cannot open it and know that the number is still its own.
+///
+/// # Errors
+///
+/// `ESRCH`, `EPERM`.
+pub fn send_by_number(pid: Pid, signal: Signal) -> Result<(), Errno> {
+    rustix::process::kill_process(pid, signal)
+}
+
+/// Tells whether a process still has a thread that can run: a zombie has none.
+pub fn is_running(process: impl AsFd) -> bool {
+    let process = process.as_fd();
+    let mut polled = [PollFd::new(&process, PollFlags::IN)];
+    !matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
+}
+
+/// Waits for a child, by `waitid(P_PIDFD)`. `None` when it has not ended.
+///
+/// # Errors
+///
+/// `ECHILD` when somebody else reaped it, or the host ignores `SIGCHLD`.
+pub fn wait(child: impl AsFd, how: Wait) -> Result<Option<End>, Errno> {
+    let child = child.as_fd().as_raw_fd();
+    let options = libc::WEXITED
+        | match how {
+            Wait::Block => 0,
+            Wait::Reap => libc::WNOHANG,
+            Wait::Look => libc::WNOHANG | libc::WNOWAIT,
+        };
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    #[expect(clippy::cast_sign_loss, reason = "a descriptor and flags")]
+    let arguments = [
+        libc::P_PIDFD as usize,
+        child as usize,
+        info.as_mut_ptr().expose_provenance(),
+        options as usize,
+        usage.as_mut_ptr().expose_provenance(),
+        0,
+    ];
+    loop {
+        // The raw call, because the library's does not pass the fifth argument (waitid(2), "C library/kernel
+        // differences").
+        // SAFETY: both structures are writable and have the kernel's layout.
+        match check(unsafe { syscall(libc::SYS_waitid, arguments) }) {
+            Ok(_) => break,
+            Err(libc::EINTR) => {}
+            // A non-blocking pidfd answers so instead of waiting.
+            Err(libc::EAGAIN) if how == Wait::Block => {
+                let fd = child;
+                block_until_ended(fd)?;
+            }
+            Err(libc::EAGAIN) => return Ok(None),
+            Err(errno) => return Err(Errno::from_raw_os_error(errno)),
+        }
+    }
+    // SAFETY: zeroes are a valid value, and the kernel wrote over them.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: likewise.
+    let usage = unsafe { usage.assume_init() };
+    // SAFETY: every kind of information that waitid gives has a pid, and zeroes have one of 0.
+    if unsafe { info.si_pid() } == 0 {
+        return Ok(None);
+    }
+    // SAFETY: likewise, a status.
+    let status = unsafe { info.si_status() };
+    let status = match info.si_code {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the kernel keeps eight bits")]
+        libc::CLD_EXITED => Status::Exited(status as u8),
+        code => Status::Signaled { signal: status, core_dumped: code == libc::CLD_DUMPED },
+    };
+    Ok(Some(End {
+        status,
+        user: duration(usage.ru_utime),
+        system: duration(usage.ru_stime),
+        peak_memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    }))
+}
+
+fn block_until_ended(fd: RawFd) -> Result<(), Errno> {
+    // SAFETY: the caller's descriptor is open for the length of its call.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    match poll(&mut [PollFd::new(&fd, PollFlags::IN)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_usec).unwrap_or(0) * 1000)
+}
+
+/// `struct pidfd_info` (linux/pidfd.h), as first released.
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    pid: u32,
+    tgid: u32,
+    ppid: u32,
+    credentials: [u32; 8],
+    exit_code: i32,
+}
+
+const PIDFD_INFO_EXIT: u64 = 1 << 3;
+/// `_IOWR(0xFF, 11, struct pidfd_info)`.
+const PIDFD_GET_INFO: usize = 0xc000_ff0b | (size_of::<PidfdInfo>() << 16);
+
+/// Returns how a process ended that has been reaped by somebody else, where the kernel keeps it.
+pub fn reaped_status(process: impl AsFd) -> Option<Status> {
+    let info = info(process.as_fd().as_raw_fd(), PIDFD_INFO_EXIT)?;
+    (info.mask & PIDFD_INFO_EXIT != 0).then(|| from_wait_status(info.exit_code))
+}
+
+pub(super) fn knows_info(process: RawFd) -> bool {
+    info(process, 0).is_some()
+}
+
+fn info(process: RawFd, mask: u64) -> Option<PidfdInfo> {
+    let mut info = PidfdInfo { mask, ..PidfdInfo::default() };
+    #[expect(clippy::cast_sign_loss, reason = "an open descriptor")]
+    let arguments = [process as usize, PIDFD_GET_INFO, (&raw mut info).expose_provenance(), 0, 0, 0];
+    // SAFETY: the structure is writable and as long as the request's number says.
+    check(unsafe { syscall(libc::SYS_ioctl, arguments) }).ok()?;
+    Some(info)
+}
+
+fn from_wait_status(status: i32) -> Status {
+    let signal = status & 0x7f;
+    if signal == 0 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "eight bits (wait(2))")]
+        return Status::Exited((status >> 8) as u8);
+    }
+    Status::Signaled { signal, core_dumped: status & 0x80 != 0 }
+}

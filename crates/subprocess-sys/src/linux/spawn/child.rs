@@ -1,0 +1,356 @@
+//! Everything between clone and exec.
+//!
+//! The rule of this file: the code runs in a child that shares the memory *and the thread-local storage* of a thread that
+//! is running at the same time. So it makes raw system calls only; it does not allocate, lock, unwind, touch `errno`, or
+//! call anything that might. It writes to its own stack and to the [`Report`] alone. It never returns.
+
+use core::ffi::{c_char, c_void};
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+use super::super::syscall::{check, syscall};
+use super::program::{FailedStep, Report, SAMPLE};
+
+/// The child's descriptor stays the host's.
+pub(super) const INHERIT: i32 = -1;
+/// The child's descriptor becomes a copy of its standard output.
+pub(super) const MERGE: i32 = -2;
+
+/// What the child is to do.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// `/bin/sh`, then argv, then null.
+    pub(super) arguments: *mut *const c_char,
+    pub(super) environment: *const *const c_char,
+    pub(super) candidates: *const *const c_char,
+    pub(super) cwd: *const c_char,
+    pub(super) stdio: [i32; 3],
+    /// A descriptor of `cgroup.procs`, or -1.
+    pub(super) join_cgroup: i32,
+    /// Whether handlers are reset here, because the clone did not do it.
+    pub(super) reset_handlers: bool,
+    pub(super) close_range: bool,
+    pub(super) report: *const Report,
+}
+
+/// As the kernel's `struct sigaction` where nothing is set: `SIG_DFL`, no flags, an empty mask. The order of the fields
+/// differs between architectures, and all of them are zero.
+static DEFAULT_ACTION: [usize; 4] = [0; 4];
+/// The kernel's `sigset_t` is 64 bits on both architectures.
+const SIGSET_BYTES: usize = 8;
+const SIGNALS: usize = 64;
+
+/// Runs in the child, on the child's stack.
+///
+/// # Safety
+///
+/// `order` points to an [`Order`] whose pointers stay valid until this process has executed a program or died.
+pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
+    let order: *const Order = order.cast();
+    // SAFETY: the caller's promise.
+    let order = unsafe { &*order };
+    // SAFETY: likewise.
+    let report = unsafe { &*order.report };
+
+    // A new session is a new process group too, and has no controlling terminal. It cannot fail for a process that was
+    // just born (setsid(2)); a security filter can make it fail, and then the parent says what that costs.
+    // SAFETY: setsid takes no arguments.
+    if let Err(errno) = check(unsafe { syscall(libc::SYS_setsid, [0; 6]) }) {
+        report.session_errno.store(errno, Ordering::Relaxed);
+    }
+
+    if order.join_cgroup >= 0 {
+        // "0" names the writer (cgroups(7)).
+        let itself = [b'0'];
+        // SAFETY: the buffer is one byte long.
+        if let Err(errno) = check(unsafe { syscall(libc::SYS_write, [fd(order.join_cgroup), itself.as_ptr().addr(), 1, 0, 0, 0]) }) {
+            fail(report, FailedStep::JoinCgroup, errno, 0);
+        }
+    }
+
+    reset_signals(order.reset_handlers);
+    for (number, &source) in [0_i32, 1, 2].iter().zip(&order.stdio) {
+        if let Err(errno) = place(*number, source) {
+            fail(report, FailedStep::Stdio, errno, 0);
+        }
+    }
+    // Closed now, and not by close-on-exec: if the exec hangs, a copy of another child's pipe must not hang with it and
+    // keep that child from its end of file.
+    if let Err(errno) = close_all(order.close_range) {
+        fail(report, FailedStep::CloseDescriptors, errno, 0);
+    }
+    // The dispositions are the default ones now, so a signal sent since the clone ends the child; and one sent while the
+    // steps below hang ends it too.
+    let none: u64 = 0;
+    // SAFETY: the new set is eight bytes; no old one is asked for.
+    unsafe {
+        syscall(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, (&raw const none).addr(), 0, SIGSET_BYTES, 0, 0]);
+    }
+    // SAFETY: the path is NUL-terminated and outlives the call, by the caller's promise.
+    if let Err(errno) = check(unsafe { syscall(libc::SYS_chdir, [order.cwd.addr(), 0, 0, 0, 0, 0]) }) {
+        report.mode.store(mode_of(order.cwd), Ordering::Relaxed);
+        fail(report, FailedStep::EnterCwd, errno, 0);
+    }
+    execute(order, report)
+}
+
+/// Tries each candidate in order, by the rules of `execvp` (exec(3)).
+fn execute(order: &Order, report: &Report) -> ! {
+    // The most telling failure so far: a file that is there and cannot be run says more than one that is not.
+    let mut telling: Option<(usize, i32)> = None;
+    let mut index = 0_usize;
+    loop {
+        // SAFETY: the list ends with a null, where the loop stops.
+        let candidate = unsafe { *order.candidates.wrapping_add(index) };
+        if candidate.is_null() {
+            break;
+        }
+        let arguments = order.arguments.wrapping_add(1);
+        match execve(candidate, arguments, order.environment) {
+            libc::ENOEXEC => {
+                let binary = sample(report, candidate);
+                if binary {
+                    report.mode.store(mode_of(candidate), Ordering::Relaxed);
+                    fail(report, FailedStep::Exec, libc::ENOEXEC, index);
+                }
+                // SAFETY: the list starts with the shell and holds at least one argument after it.
+                let shell = unsafe { *order.arguments };
+                // SAFETY: likewise; the list belongs to this spawn alone, and the parent does not read it.
+                unsafe { arguments.write(candidate) };
+                let errno = execve(shell, order.arguments, order.environment);
+                fail(report, FailedStep::ExecShell, errno, index);
+            }
+            // Not here; or on a file system that does not answer, which the search passes over as glibc's does.
+            errno @ (libc::ENOENT | libc::EACCES | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT) => {
+                let telling_now = errno == libc::EACCES || (errno == libc::ENOENT && mode_of(candidate) != 0);
+                if telling.is_none() && telling_now {
+                    telling = Some((index, errno));
+                }
+                if telling.is_none() && index == 0 && errno == libc::ENOTDIR {
+                    report.errno.store(errno, Ordering::Relaxed);
+                }
+            }
+            errno => {
+                report.mode.store(mode_of(candidate), Ordering::Relaxed);
+                fail(report, FailedStep::Exec, errno, index);
+            }
+        }
+        index = index.wrapping_add(1);
+    }
+    match telling {
+        Some((index, errno)) => {
+            // SAFETY: the index was in the list before.
+            let candidate = unsafe { *order.candidates.wrapping_add(index) };
+            let mode = mode_of(candidate);
+            report.mode.store(mode, Ordering::Relaxed);
+            if errno == libc::ENOENT {
+                sample(report, candidate);
+            }
+            fail(report, FailedStep::Exec, errno, index)
+        }
+        None => {
+            let first = report.errno.load(Ordering::Relaxed);
+            let errno = if index == 1 && first != 0 { first } else { libc::ENOENT };
+            fail(report, FailedStep::Exec, errno, 0)
+        }
+    }
+}
+
+/// Executes, or returns the error number.
+fn execve(path: *const c_char, arguments: *mut *const c_char, environment: *const *const c_char) -> i32 {
+    // SAFETY: a NUL-terminated path and two null-terminated lists, by the promise made to `run`.
+    let returned = unsafe { syscall(libc::SYS_execve, [path.addr(), arguments.addr(), environment.addr(), 0, 0, 0]) };
+    check(returned).err().unwrap_or(0)
+}
+
+/// Gives every signal its default action. `CLONE_CLEAR_SIGHAND` resets handlers and leaves ignored signals ignored.
+fn reset_signals(handlers_too: bool) {
+    let mut number = 1_usize;
+    while number <= SIGNALS {
+        let mut old = DEFAULT_ACTION;
+        let ignored_or_handled = if handlers_too {
+            true
+        } else {
+            // SAFETY: no new action; the old one goes to memory of the kernel's size for it.
+            unsafe { syscall(libc::SYS_rt_sigaction, [number, 0, (&raw mut old).addr(), SIGSET_BYTES, 0, 0]) };
+            // The handler is the first field on both architectures.
+            old[0] != 0
+        };
+        if ignored_or_handled {
+            // SAFETY: a zeroed action; SIGKILL and SIGSTOP refuse it, which changes nothing.
+            unsafe {
+                syscall(libc::SYS_rt_sigaction, [number, (&raw const DEFAULT_ACTION).addr(), 0, SIGSET_BYTES, 0, 0]);
+            }
+        }
+        number = number.wrapping_add(1);
+    }
+}
+
+/// Puts one standard descriptor in place.
+fn place(number: i32, source: i32) -> Result<(), i32> {
+    if source == INHERIT {
+        // A descriptor that the host marked close-on-exec is inherited all the same: that was asked for.
+        // SAFETY: fcntl with an integer argument.
+        return match check(unsafe { syscall(libc::SYS_fcntl, [fd(number), libc::F_SETFD as usize, 0, 0, 0, 0]) }) {
+            Ok(_) => Ok(()),
+            Err(libc::EBADF) => open_null(number),
+            Err(errno) => Err(errno),
+        };
+    }
+    let source = if source == MERGE { 1 } else { source };
+    // SAFETY: dup3 takes integers. The two differ: sources are 3 or more, or 1 for 2.
+    check(unsafe { syscall(libc::SYS_dup3, [fd(source), fd(number), 0, 0, 0, 0]) }).map(drop)
+}
+
+/// Opens the null device in place of a descriptor that the host has closed.
+fn open_null(number: i32) -> Result<(), i32> {
+    // SAFETY: a NUL-terminated path.
+    let opened = check(unsafe {
+        syscall(libc::SYS_openat, [fd(libc::AT_FDCWD), c"/dev/null".as_ptr().addr(), libc::O_RDWR as usize, 0, 0, 0])
+    })?;
+    if opened == fd(number) {
+        return Ok(());
+    }
+    // SAFETY: dup3 takes integers, which differ.
+    check(unsafe { syscall(libc::SYS_dup3, [opened, fd(number), 0, 0, 0, 0]) })?;
+    // SAFETY: close takes an integer.
+    unsafe { syscall(libc::SYS_close, [opened, 0, 0, 0, 0, 0]) };
+    Ok(())
+}
+
+/// Closes every descriptor above the three standard ones.
+fn close_all(with_close_range: bool) -> Result<(), i32> {
+    if with_close_range {
+        // SAFETY: close_range takes integers.
+        return check(unsafe { syscall(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0]) }).map(drop);
+    }
+    // The table of this process, by itself: the directory's own descriptor is in it and is closed last.
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+    // SAFETY: a NUL-terminated path.
+    let listed = check(unsafe {
+        syscall(libc::SYS_openat, [fd(libc::AT_FDCWD), c"/proc/self/fd".as_ptr().addr(), flags as usize, 0, 0, 0])
+    });
+    let Ok(directory) = listed else { return close_up_to_the_limit() };
+    let mut entries = [0_u8; 2048];
+    loop {
+        // SAFETY: the buffer has the length that is said.
+        let filled = check(unsafe {
+            syscall(libc::SYS_getdents64, [directory, entries.as_mut_ptr().addr(), entries.len(), 0, 0, 0])
+        })?;
+        if filled == 0 {
+            break;
+        }
+        let mut at = 0_usize;
+        while at < filled {
+            // struct linux_dirent64 (getdents(2)): inode 8, offset 8, length 2, type 1, then the name.
+            let entry = entries.as_ptr().wrapping_add(at);
+            // SAFETY: the kernel wrote whole entries into the first `filled` bytes.
+            let length = unsafe { ptr::read_unaligned(entry.wrapping_add(16).cast::<u16>()) };
+            if let Some(open) = number_of(entry.wrapping_add(19)) {
+                if open > 2 && open != directory {
+                    // SAFETY: close takes an integer.
+                    unsafe { syscall(libc::SYS_close, [open, 0, 0, 0, 0, 0]) };
+                }
+            }
+            at = at.wrapping_add(length as usize);
+        }
+    }
+    // SAFETY: close takes an integer.
+    unsafe { syscall(libc::SYS_close, [directory, 0, 0, 0, 0, 0]) };
+    Ok(())
+}
+
+/// Without /proc: closes every number that the table can hold.
+fn close_up_to_the_limit() -> Result<(), i32> {
+    let mut limit = [0_u64; 2];
+    // SAFETY: prlimit64 of this process writes the two fields of the old limit.
+    check(unsafe {
+        syscall(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, limit.as_mut_ptr().addr(), 0, 0])
+    })?;
+    let end = if limit[0] < 1 << 20 { limit[0] as usize } else { 1 << 20 };
+    let mut number = 3_usize;
+    while number < end {
+        // SAFETY: close takes an integer.
+        unsafe { syscall(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };
+        number = number.wrapping_add(1);
+    }
+    Ok(())
+}
+
+/// Reads a decimal number that a NUL ends.
+fn number_of(mut digit: *const u8) -> Option<usize> {
+    let mut number = 0_usize;
+    loop {
+        // SAFETY: the name of a directory entry is NUL-terminated, and the loop stops there.
+        let byte = unsafe { *digit };
+        match byte {
+            0 => return Some(number),
+            b'0'..=b'9' => number = number.wrapping_mul(10).wrapping_add(byte.wrapping_sub(b'0') as usize),
+            _ => return None,
+        }
+        digit = digit.wrapping_add(1);
+    }
+}
+
+/// Copies the file's first bytes into the report, and tells whether they look like a binary: a NUL in the first line.
+/// A shell that ran one would print nonsense.
+fn sample(report: &Report, path: *const c_char) -> bool {
+    // SAFETY: a NUL-terminated path. Non-blocking, in case it is a FIFO.
+    let opened = check(unsafe {
+        syscall(
+            libc::SYS_openat,
+            [fd(libc::AT_FDCWD), path.addr(), (libc::O_RDONLY | libc::O_NONBLOCK) as usize, 0, 0, 0],
+        )
+    });
+    let Ok(file) = opened else { return false };
+    let buffer = report.sample.as_ptr();
+    // SAFETY: the buffer is SAMPLE bytes of memory that is shared by atomics; the kernel writes it like another thread.
+    let read = check(unsafe { syscall(libc::SYS_read, [file, buffer.addr(), SAMPLE, 0, 0, 0]) }).unwrap_or(0);
+    // SAFETY: close takes an integer.
+    unsafe { syscall(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+    #[expect(clippy::cast_possible_truncation, reason = "at most SAMPLE")]
+    report.sample_length.store(read as u32, Ordering::Relaxed);
+    for byte in report.sample.iter().take(read) {
+        match byte.load(Ordering::Relaxed) {
+            0 => return true,
+            b'\n' => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns a file's type and permissions, or 0 where it cannot be reached.
+fn mode_of(path: *const c_char) -> u32 {
+    // struct statx has one layout everywhere (statx(2)): stx_mode is the two bytes at offset 28 of 256.
+    let mut status = [0_u32; 64];
+    // SAFETY: a NUL-terminated path and 256 writable bytes.
+    let looked = check(unsafe {
+        syscall(
+            libc::SYS_statx,
+            [fd(libc::AT_FDCWD), path.addr(), 0, libc::STATX_TYPE as usize | libc::STATX_MODE as usize, status.as_mut_ptr().addr(), 0],
+        )
+    });
+    match looked {
+        Ok(_) => status[7] & 0xffff,
+        Err(_) => 0,
+    }
+}
+
+/// Tells the parent what failed, and ends.
+fn fail(report: &Report, step: FailedStep, errno: i32, candidate: usize) -> ! {
+    report.errno.store(errno, Ordering::Relaxed);
+    #[expect(clippy::cast_possible_truncation, reason = "a PATH has fewer entries")]
+    report.candidate.store(candidate as u32, Ordering::Relaxed);
+    report.step.store(step.code(), Ordering::Release);
+    loop {
+        // SAFETY: exit_group takes an integer and does not return.
+        unsafe { syscall(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// A descriptor as a system call's argument.
+#[expect(clippy::cast_sign_loss, reason = "system calls take negative descriptors sign-extended")]
+const fn fd(number: i32) -> usize {
+    number as isize as usize
+}

@@ -1,0 +1,289 @@
+//! The process table: sessions, commands, parents, and who holds a pipe.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid, getsid, kill_process_group};
+
+/// The longest command line that is shown, in bytes.
+const COMMAND: usize = 4096;
+/// The longest environment that is looked at, in bytes.
+const ENVIRONMENT: usize = 256 * 1024;
+/// Numbers that are asked one by one before listing the table is cheaper.
+const RANGE: i32 = 4096;
+/// More new processes per second than a machine makes; see [`Session::may_have_wrapped`].
+const FORKS_PER_SECOND: u128 = 50_000;
+
+/// Tells whether `/proc` shows the pid namespace this process lives in. Another one's table would name strangers.
+pub fn is_ours() -> bool {
+    static OURS: OnceLock<bool> = OnceLock::new();
+    *OURS.get_or_init(|| {
+        fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == getpid().as_raw_nonzero().to_string().as_str())
+    })
+}
+
+/// A session, by its leader's pid.
+///
+/// All its members descend from the leader, so their numbers are newer than the leader's: that makes looking for them
+/// cheap while the leader is young.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    id: Pid,
+    born: Instant,
+}
+
+impl Session {
+    /// Names the session that a process started at about `born` leads.
+    pub fn new(id: Pid, born: Instant) -> Self {
+        Self { id, born }
+    }
+
+    /// Returns its id.
+    pub fn id(&self) -> Pid {
+        self.id
+    }
+
+    /// Calls `visit` with each process of the session but its leader, zombies included, and with `true`; and with each
+    /// other process that is younger than the leader, where those were looked at, and with `false`.
+    ///
+    /// Nothing that was in the session for the whole length of the call is missed: a process born during the look is
+    /// either seen or the child of one that was seen.
+    pub fn visit(&self, mut visit: impl FnMut(Pid, bool)) {
+        let wrapped = self.may_have_wrapped();
+        let mut look = |pid: Pid| {
+            if pid != self.id && let Ok(session) = getsid(Some(pid)) {
+                let inside = session == self.id;
+                if inside || wrapped || pid.as_raw_nonzero() > self.id.as_raw_nonzero() {
+                    visit(pid, inside);
+                }
+            }
+        };
+        let leader = self.id.as_raw_nonzero().get();
+        let newest = newest_pid();
+        match newest {
+            Some(newest) if newest >= leader && newest - leader <= RANGE && !wrapped => {
+                let mut from = leader;
+                let mut to = newest;
+                loop {
+                    (from + 1..=to).filter_map(Pid::from_raw).for_each(&mut look);
+                    // A member seen dying may have had a child after the numbers were read.
+                    match newest_pid() {
+                        Some(newer) if newer > to && newer - leader <= RANGE => (from, to) = (to, newer),
+                        Some(newer) if newer == to => return,
+                        _ => break,
+                    }
+                }
+                pids().for_each(look);
+            }
+            // No usable table: the numbers that are likely, one by one.
+            None => (leader.saturating_add(1)..leader.saturating_add(32_768)).filter_map(Pid::from_raw).for_each(look),
+            // The table is listed in the order of the numbers, so a child is seen after its parent.
+            Some(_) => pids().for_each(look),
+        }
+    }
+
+    /// Tells whether the numbers may have run through all their range since the leader was born.
+    fn may_have_wrapped(&self) -> bool {
+        static PID_MAX: OnceLock<u128> = OnceLock::new();
+        let max = *PID_MAX.get_or_init(|| {
+            fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(32_768)
+        });
+        self.born.elapsed().as_millis() * FORKS_PER_SECOND / 1000 >= max
+    }
+}
+
+/// Returns the number that the newest process of this pid namespace got.
+fn newest_pid() -> Option<i32> {
+    let mut text = [0_u8; 128];
+    let length = loadavg()?.read_at(&mut text)?;
+    // "0.20 0.18 0.12 1/80 11206" (proc_loadavg(5)).
+    let text = str::from_utf8(&text[..length]).ok()?;
+    text.trim_end().rsplit(' ').next()?.parse().ok()
+}
+
+struct Loadavg(fs::File);
+
+impl Loadavg {
+    fn read_at(&self, buffer: &mut [u8]) -> Option<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.0, buffer, 0).ok()
+    }
+}
+
+fn loadavg() -> Option<&'static Loadavg> {
+    static FILE: OnceLock<Option<Loadavg>> = OnceLock::new();
+    FILE.get_or_init(|| is_ours().then(|| fs::File::open("/proc/loadavg").ok().map(Loadavg)).flatten()).as_ref()
+}
+
+/// Returns this process.
+pub fn this_process() -> Pid {
+    getpid()
+}
+
+/// Lists every process of the table, in the order of the numbers.
+pub fn pids() -> impl Iterator<Item = Pid> {
+    let entries = if is_ours() { fs::read_dir("/proc").ok() } else { None };
+    entries.into_iter().flatten().filter_map(|entry| {
+        let name = entry.ok()?.file_name();
+        Pid::from_raw(name.to_str()?.parse().ok()?)
+    })
+}
+
+/// Sends a signal to a process group.
+///
+/// # Errors
+///
+/// `ESRCH` when it is empty, `EPERM` when no member may be signalled, `EINVAL` for group 1, which is init's.
+pub fn signal_group(group: Pid, signal: Signal) -> Result<(), Errno> {
+    // kill(-1) would mean everybody.
+    if group == Pid::INIT {
+        return Err(Errno::INVAL);
+    }
+    kill_process_group(group, signal)
+}
+
+/// Returns the process group of a process.
+pub fn group_of(pid: Pid) -> Option<Pid> {
+    rustix::process::getpgid(Some(pid)).ok()
+}
+
+/// Returns the session of a process.
+pub fn session_of(pid: Pid) -> Option<Pid> {
+    getsid(Some(pid)).ok()
+}
+
+/// One line of the table (`proc_pid_stat(5)`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// `R`, `S`, `D`, `T`, `Z`, …
+    pub state: u8,
+    /// The parent.
+    pub parent: i32,
+    /// The session.
+    pub session: i32,
+    /// When it was started, in clock ticks since boot. With the pid it names the process for good.
+    pub start_time: u64,
+}
+
+impl Entry {
+    /// Tells whether the process has no thread that can run any more.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// Reads a process's line.
+pub fn entry(pid: Pid) -> Option<Entry> {
+    parse_entry(&read_bounded(pid, "stat", 1024)?)
+}
+
+/// Parses the content of `/proc/PID/stat`. The command in it may contain spaces, parentheses and line ends.
+pub fn parse_entry(line: &[u8]) -> Option<Entry> {
+    let end = line.iter().rposition(|&byte| byte == b')')?;
+    let fields: Vec<&str> = str::from_utf8(line.get(end + 1..)?).ok()?.split_ascii_whitespace().collect();
+    Some(Entry {
+        state: *fields.first()?.as_bytes().first()?,
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        start_time: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Returns a process's command line, or its name in brackets where that is empty. `None` when the process is gone.
+///
+/// At most 4,096 bytes; control characters become spaces.
+pub fn command(pid: Pid) -> Option<String> {
+    let mut line = read_bounded(pid, "cmdline", COMMAND)?;
+    while line.last() == Some(&0) {
+        line.pop();
+    }
+    if line.is_empty() {
+        let name = read_bounded(pid, "comm", 64)?;
+        return Some(format!("[{}]", printable(name.trim_ascii_end())));
+    }
+    Some(printable(&line))
+}
+
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Returns a process's initial environment, entries separated by NULs, at most 256 KiB. `None` when it may not be read.
+pub fn environment(pid: Pid) -> Option<Vec<u8>> {
+    read_bounded(pid, "environ", ENVIRONMENT)
+}
+
+/// Returns the user that a process acts as.
+pub fn user(pid: Pid) -> Option<u32> {
+    fs::metadata(format!("/proc/{}", pid.as_raw_nonzero())).ok().map(|metadata| metadata.uid())
+}
+
+fn read_bounded(pid: Pid, file: &str, bound: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(bound.min(1024));
+    let file = fs::File::open(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok()?;
+    file.take(bound as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Tells whether a process holds the writing end of a pipe, named by its inode.
+pub fn holds_pipe(pid: Pid, inode: u64) -> bool {
+    let wanted = format!("pipe:[{inode}]");
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())) else { return false };
+    descriptors.flatten().any(|descriptor| {
+        let path = descriptor.path();
+        fs::read_link(&path).is_ok_and(|link| link.as_os_str().as_bytes() == wanted.as_bytes())
+            // The link's own permissions say how the descriptor is open (proc_pid_fd(5)).
+            && fs::symlink_metadata(&path).is_ok_and(|link| link.permissions().mode() & 0o200 != 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item_105_a_command_with_spaces_and_parentheses_is_parsed() {
+        let tail = "S 7 8 9 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        for name in ["sh", "a b", "a) S 1 (b", "\n"] {
+            let line = format!("42 ({name}) {tail}");
+            let expected = Entry { state: b'S', parent: 7, session: 9, start_time: 4711 };
+            assert_eq!(parse_entry(line.as_bytes()), Some(expected), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn item_105_a_malformed_line_is_no_entry() {
+        for line in ["", "42", "42 (sh", "42 (sh) ", "42 (sh) S", "42 (sh) S x 8 9"] {
+            assert_eq!(parse_entry(line.as_bytes()), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_in_the_table() {
+        let itself = getpid();
+        assert!(is_ours());
+        assert!(pids().any(|pid| pid == itself));
+        let entry = entry(itself).expect("this process has a line");
+        assert!(!entry.is_dead());
+        assert_eq!(Some(entry.session), session_of(itself).map(|pid| pid.as_raw_nonzero().get()));
+        assert!(command(itself).is_some_and(|command| !command.is_empty()));
+    }
+
+    #[test]
+    fn a_group_named_1_is_never_signalled() {
+        assert_eq!(signal_group(Pid::INIT, Signal::CONT), Err(Errno::INVAL));
+    }
+
+    #[test]
+    fn the_holder_of_a_writing_end_is_found_and_that_of_a_reading_end_is_not() {
+        let pipe = super::super::pipe::pipe().expect("a pipe");
+        let inode = super::super::pipe::inode(&pipe.reader).expect("an inode");
+        assert!(holds_pipe(getpid(), inode));
+        drop(pipe.writer);
+        assert!(!holds_pipe(getpid(), inode));
+    }
+}
