@@ -33,11 +33,20 @@ impl Blocking {
         let sent = self.send(job);
         Box::pin(async move {
             sent.map_err(|error| {
-                Error::new(ErrorKind::ResourceExhausted, operation, "no thread could be made to look").with_source(error)
+                Error::new(
+                    ErrorKind::ResourceExhausted,
+                    operation,
+                    "no thread could be made to look",
+                )
+                .with_source(error)
             })?;
-            answered
-                .await
-                .map_err(|_| Error::new(ErrorKind::Os, operation, "the thread that was to look ended without an answer"))
+            answered.await.map_err(|_| {
+                Error::new(
+                    ErrorKind::Os,
+                    operation,
+                    "the thread that was to look ended without an answer",
+                )
+            })
         })
     }
 
@@ -46,11 +55,13 @@ impl Blocking {
         if jobs.is_none() {
             let (sender, receiver) = channel::<Job>();
             let _mask = dsh_subprocess_sys::signal::block_all();
-            thread::Builder::new().name("dsh-looks".to_owned()).spawn(move || {
-                for job in receiver {
-                    job();
-                }
-            })?;
+            thread::Builder::new()
+                .name("dsh-looks".to_owned())
+                .spawn(move || {
+                    for job in receiver {
+                        job();
+                    }
+                })?;
             *jobs = Some(sender);
         }
         if let Some(jobs) = jobs.as_ref() {

@@ -56,8 +56,13 @@ pub enum KernelFeature {
 
 impl KernelFeature {
     /// Every feature.
-    pub const ALL: [Self; 5] =
-        [Self::Clone3, Self::CloneIntoCgroup, Self::CloseRange, Self::CgroupKill, Self::PidfdGetInfo];
+    pub const ALL: [Self; 5] = [
+        Self::Clone3,
+        Self::CloneIntoCgroup,
+        Self::CloseRange,
+        Self::CgroupKill,
+        Self::PidfdGetInfo,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -117,7 +122,10 @@ impl FromStr for KernelFeature {
     type Err = UnknownKernelFeature;
 
     fn from_str(name: &str) -> Result<Self, UnknownKernelFeature> {
-        Self::ALL.into_iter().find(|feature| feature.name() == name).ok_or_else(|| UnknownKernelFeature(name.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|feature| feature.name() == name)
+            .ok_or_else(|| UnknownKernelFeature(name.to_owned()))
     }
 }
 
@@ -150,7 +158,11 @@ impl Default for LocalRuntimeBuilder {
             without: Vec::new(),
             kill_bound: KILL_BOUND,
             scrub: Scrub::default(),
-            spills: SpillPlaces { parent: None, kept: None, total: SPILL_TOTAL },
+            spills: SpillPlaces {
+                parent: None,
+                kept: None,
+                total: SPILL_TOTAL,
+            },
         }
     }
 }
@@ -214,7 +226,8 @@ impl LocalRuntimeBuilder {
         let failed = |what: &str, error: std::io::Error| {
             Error::new(ErrorKind::ResourceExhausted, "build", format!("{what}: {error}")).with_source(error)
         };
-        pipe::open_standard_descriptors().map_err(|errno| failed("descriptors 0 to 2 cannot be opened", errno.into()))?;
+        pipe::open_standard_descriptors()
+            .map_err(|errno| failed("descriptors 0 to 2 cannot be opened", errno.into()))?;
         let null = pipe::null_device().map_err(|errno| failed("/dev/null cannot be opened", errno.into()))?;
         let (leaves, kernel) = match self.ownership {
             OwnershipChoice::ProcessGroup => (None, kernel),
@@ -233,7 +246,11 @@ impl LocalRuntimeBuilder {
                 }
             },
         };
-        let mechanism = if leaves.is_some() { Mechanism::Cgroup } else { Mechanism::ProcessGroup };
+        let mechanism = if leaves.is_some() {
+            Mechanism::Cgroup
+        } else {
+            Mechanism::ProcessGroup
+        };
         let parts = Parts {
             kernel,
             mechanism,
@@ -243,7 +260,8 @@ impl LocalRuntimeBuilder {
             spills: SpillDirectory::new(self.spills),
             null,
         };
-        let machine = Machine::start(parts).map_err(|error| failed("the runtime's thread cannot be started", error))?;
+        let machine =
+            Machine::start(parts).map_err(|error| failed("the runtime's thread cannot be started", error))?;
         Ok(LocalRuntime::from_machine(machine))
     }
 }

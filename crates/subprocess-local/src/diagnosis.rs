@@ -75,7 +75,10 @@ pub fn diagnose() -> Diagnosis {
     let (mechanism, why) = if cgroup.works {
         (Mechanism::Cgroup, "the strongest mechanism works here".to_owned())
     } else {
-        (Mechanism::ProcessGroup, format!("no cgroup per tree can be made: {}", cgroup.finding))
+        (
+            Mechanism::ProcessGroup,
+            format!("no cgroup per tree can be made: {}", cgroup.finding),
+        )
     };
     Diagnosis {
         weaknesses: owner::ownership(&mechanism, true).weaknesses,
@@ -83,7 +86,10 @@ pub fn diagnose() -> Diagnosis {
         mechanism,
         why,
         candidates: vec![cgroup, process_group],
-        features: KernelFeature::ALL.into_iter().map(|feature| report(feature, kernel)).collect(),
+        features: KernelFeature::ALL
+            .into_iter()
+            .map(|feature| report(feature, kernel))
+            .collect(),
         limits: limits(),
     }
 }
@@ -97,12 +103,20 @@ fn cgroup(kernel: Kernel) -> Candidate {
             let path = leaves.path().display().to_string();
             // It was empty, and this process made it.
             let _ = leaves.remove();
-            let way = if used.clone_into_cgroup { "was born in" } else { "moved itself into" };
+            let way = if used.clone_into_cgroup {
+                "was born in"
+            } else {
+                "moved itself into"
+            };
             (true, format!("a child {way} a group below {path}"))
         }
         Err(why) => (false, why),
     };
-    Candidate { mechanism: Mechanism::Cgroup, works, finding }
+    Candidate {
+        mechanism: Mechanism::Cgroup,
+        works,
+        finding,
+    }
 }
 
 fn process_group() -> Candidate {
@@ -111,24 +125,42 @@ fn process_group() -> Candidate {
     } else {
         "sessions and process groups are there; /proc is missing or shows another pid namespace, so members cannot be named"
     };
-    Candidate { mechanism: Mechanism::ProcessGroup, works: true, finding: finding.to_owned() }
+    Candidate {
+        mechanism: Mechanism::ProcessGroup,
+        works: true,
+        finding: finding.to_owned(),
+    }
 }
 
 fn report(feature: KernelFeature, kernel: Kernel) -> FeatureReport {
-    FeatureReport { name: feature.to_string(), present: feature.is_in(kernel), fallback: feature.fallback().to_owned() }
+    FeatureReport {
+        name: feature.to_string(),
+        present: feature.is_in(kernel),
+        fallback: feature.fallback().to_owned(),
+    }
 }
 
 fn limits() -> Vec<Limit> {
     let pair = |(now, most): (Option<u64>, Option<u64>)| {
-        let shown = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+        let shown =
+            |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
         format!("{} (can be raised to {})", shown(now), shown(most))
     };
-    let limit = |name: &str, value: String| Limit { name: name.to_owned(), value };
+    let limit = |name: &str, value: String| Limit {
+        name: name.to_owned(),
+        value,
+    };
     vec![
         limit("open descriptors", pair(limits::descriptors())),
         limit("processes of this user", pair(limits::processes())),
-        limit("one argument or variable", format!("{} bytes", limits::argument_bytes() - 1)),
-        limit("all arguments and variables", format!("{} bytes", limits::arguments_total_bytes())),
+        limit(
+            "one argument or variable",
+            format!("{} bytes", limits::argument_bytes() - 1),
+        ),
+        limit(
+            "all arguments and variables",
+            format!("{} bytes", limits::arguments_total_bytes()),
+        ),
     ]
 }
 
@@ -141,8 +173,11 @@ fn improvements(kernel: Kernel, cgroup: &Candidate) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let missing: Vec<String> =
-        KernelFeature::ALL.into_iter().filter(|feature| !feature.is_in(kernel)).map(|feature| feature.to_string()).collect();
+    let missing: Vec<String> = KernelFeature::ALL
+        .into_iter()
+        .filter(|feature| !feature.is_in(kernel))
+        .map(|feature| feature.to_string())
+        .collect();
     if !missing.is_empty() {
         let (major, minor) = kernel::release();
         improvements.push(format!(
@@ -151,10 +186,14 @@ fn improvements(kernel: Kernel, cgroup: &Candidate) -> Vec<String> {
         ));
     }
     if limits::descriptors().0.is_some_and(|limit| limit < 4096) {
-        improvements.push("raise the limit of open descriptors (ulimit -n): each live child takes up to three".to_owned());
+        improvements.push(
+            "raise the limit of open descriptors (ulimit -n): each live child takes up to three".to_owned(),
+        );
     }
     if !table::is_ours() {
-        improvements.push("mount the /proc of this pid namespace, so that members and survivors can be named".to_owned());
+        improvements.push(
+            "mount the /proc of this pid namespace, so that members and survivors can be named".to_owned(),
+        );
     }
     improvements
 }

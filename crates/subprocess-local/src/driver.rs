@@ -92,4 +92,3 @@ impl ProcessDriver for LocalProcess {
         })
     }
 }
-

@@ -3,9 +3,9 @@
 use std::io;
 
 use dsh_subprocess::{Environment, Error, ErrorKind, MayHaveStarted, WorldPath, WorldString};
+use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::limits;
 use dsh_subprocess_sys::spawn::{ExecFailure, FailedStep, Program, StartError};
-use dsh_subprocess_sys::Errno;
 
 use crate::lookup;
 
@@ -22,10 +22,19 @@ fn error(kind: ErrorKind, message: String, errno: Errno) -> Error {
 pub(crate) fn no_child(what: &str, errno: Errno) -> Error {
     let (kind, cause) = match errno {
         Errno::MFILE => (ErrorKind::ResourceExhausted, descriptors()),
-        Errno::NFILE => (ErrorKind::ResourceExhausted, "this machine has no file descriptor left".to_owned()),
+        Errno::NFILE => (
+            ErrorKind::ResourceExhausted,
+            "this machine has no file descriptor left".to_owned(),
+        ),
         Errno::AGAIN => (ErrorKind::ResourceExhausted, processes()),
-        Errno::NOMEM => (ErrorKind::ResourceExhausted, "this machine has no memory left for it".to_owned()),
-        Errno::PERM | Errno::ACCESS => (ErrorKind::PermissionDenied, "a security policy forbids it".to_owned()),
+        Errno::NOMEM => (
+            ErrorKind::ResourceExhausted,
+            "this machine has no memory left for it".to_owned(),
+        ),
+        Errno::PERM | Errno::ACCESS => (
+            ErrorKind::PermissionDenied,
+            "a security policy forbids it".to_owned(),
+        ),
         other => (ErrorKind::Os, io::Error::from(other).to_string()),
     };
     error(kind, format!("{what} could not be made: {cause}"), errno)
@@ -45,7 +54,9 @@ fn descriptors() -> String {
 
 fn processes() -> String {
     match limits::processes().0 {
-        Some(limit) => format!("no process is left (this user's limit is {limit}; a cgroup or the machine may have another)"),
+        Some(limit) => format!(
+            "no process is left (this user's limit is {limit}; a cgroup or the machine may have another)"
+        ),
         None => "no process is left".to_owned(),
     }
 }
@@ -66,18 +77,34 @@ pub(crate) fn exec(failure: &ExecFailure, program: &Program, asked: &Asked) -> E
         FailedStep::Exec => exec_candidate(failure, program, asked, errno),
         FailedStep::ExecShell => error(
             ErrorKind::InterpreterNotFound,
-            format!("{} has no interpreter line, and /bin/sh cannot run it: {}", shown(program.candidate(failure.candidate)), cause(errno)),
+            format!(
+                "{} has no interpreter line, and /bin/sh cannot run it: {}",
+                shown(program.candidate(failure.candidate)),
+                cause(errno)
+            ),
             errno,
         ),
-        FailedStep::JoinCgroup => {
-            error(ErrorKind::OwnershipUnavailable, format!("the child could not enter its cgroup: {}", cause(errno)), errno)
-        }
-        FailedStep::Stdio => {
-            error(ErrorKind::Os, format!("the child's standard descriptors could not be put in place: {}", cause(errno)), errno)
-        }
-        FailedStep::CloseDescriptors => {
-            error(ErrorKind::Os, format!("the host's descriptors could not be closed in the child: {}", cause(errno)), errno)
-        }
+        FailedStep::JoinCgroup => error(
+            ErrorKind::OwnershipUnavailable,
+            format!("the child could not enter its cgroup: {}", cause(errno)),
+            errno,
+        ),
+        FailedStep::Stdio => error(
+            ErrorKind::Os,
+            format!(
+                "the child's standard descriptors could not be put in place: {}",
+                cause(errno)
+            ),
+            errno,
+        ),
+        FailedStep::CloseDescriptors => error(
+            ErrorKind::Os,
+            format!(
+                "the host's descriptors could not be closed in the child: {}",
+                cause(errno)
+            ),
+            errno,
+        ),
     }
 }
 
@@ -93,7 +120,9 @@ pub(crate) struct Asked {
 impl Asked {
     /// Returns the child's `PATH`.
     pub(crate) fn path(&self) -> &[u8] {
-        self.environment.get("PATH").map_or(lookup::DEFAULT_PATH, WorldString::as_bytes)
+        self.environment
+            .get("PATH")
+            .map_or(lookup::DEFAULT_PATH, WorldString::as_bytes)
     }
 }
 
@@ -102,11 +131,18 @@ fn cwd(asked: &Asked, mode: Option<u32>, errno: Errno) -> Error {
     let (kind, why) = match errno {
         Errno::NOENT => (ErrorKind::CwdNotFound, "does not exist".to_owned()),
         Errno::NOTDIR => (ErrorKind::CwdNotDirectory, "is not a directory".to_owned()),
-        Errno::ACCESS if mode.is_some_and(|mode| mode & TYPE == DIRECTORY) => {
-            (ErrorKind::CwdNotSearchable, "may not be entered: it lacks search permission".to_owned())
-        }
-        Errno::ACCESS => (ErrorKind::CwdNotSearchable, "may not be reached: a directory above it lacks search permission".to_owned()),
-        Errno::NAMETOOLONG | Errno::LOOP => (ErrorKind::PathUnresolvable, format!("cannot be resolved: {}", cause(errno))),
+        Errno::ACCESS if mode.is_some_and(|mode| mode & TYPE == DIRECTORY) => (
+            ErrorKind::CwdNotSearchable,
+            "may not be entered: it lacks search permission".to_owned(),
+        ),
+        Errno::ACCESS => (
+            ErrorKind::CwdNotSearchable,
+            "may not be reached: a directory above it lacks search permission".to_owned(),
+        ),
+        Errno::NAMETOOLONG | Errno::LOOP => (
+            ErrorKind::PathUnresolvable,
+            format!("cannot be resolved: {}", cause(errno)),
+        ),
         other => (ErrorKind::Os, format!("cannot be entered: {}", cause(other))),
     };
     error(kind, format!("the working directory {cwd} {why}"), errno)
@@ -115,21 +151,41 @@ fn cwd(asked: &Asked, mode: Option<u32>, errno: Errno) -> Error {
 fn exec_candidate(failure: &ExecFailure, program: &Program, asked: &Asked, errno: Errno) -> Error {
     let path = shown(program.candidate(failure.candidate));
     let name = shown(asked.argv.first().map_or(b"", |program| program.as_bytes()));
-    let searched = !asked.argv.first().is_some_and(|program| program.as_bytes().contains(&b'/'));
+    let searched = !asked
+        .argv
+        .first()
+        .is_some_and(|program| program.as_bytes().contains(&b'/'));
     match errno {
         Errno::NOENT if failure.mode.is_some() => {
             let interpreter = interpreter(&failure.sample);
-            let what = interpreter.map_or_else(|| "its loader".to_owned(), |interpreter| format!("its interpreter {}", shown(interpreter)));
-            error(ErrorKind::InterpreterNotFound, format!("{path} cannot be executed: {what} does not exist"), errno)
+            let what = interpreter.map_or_else(
+                || "its loader".to_owned(),
+                |interpreter| format!("its interpreter {}", shown(interpreter)),
+            );
+            error(
+                ErrorKind::InterpreterNotFound,
+                format!("{path} cannot be executed: {what} does not exist"),
+                errno,
+            )
         }
         Errno::NOENT if searched => {
             let places = shown(asked.path());
-            error(ErrorKind::ProgramNotFound, format!("the program {name} was not found on PATH (searched {places})"), errno)
+            error(
+                ErrorKind::ProgramNotFound,
+                format!("the program {name} was not found on PATH (searched {places})"),
+                errno,
+            )
         }
-        Errno::NOENT => error(ErrorKind::ProgramNotFound, format!("the program {path} does not exist"), errno),
-        Errno::NOTDIR => {
-            error(ErrorKind::ProgramNotFound, format!("the program {path} does not exist: a part of its path is not a directory"), errno)
-        }
+        Errno::NOENT => error(
+            ErrorKind::ProgramNotFound,
+            format!("the program {path} does not exist"),
+            errno,
+        ),
+        Errno::NOTDIR => error(
+            ErrorKind::ProgramNotFound,
+            format!("the program {path} does not exist: a part of its path is not a directory"),
+            errno,
+        ),
         Errno::ACCESS => {
             let why = match failure.mode {
                 Some(mode) if mode & TYPE == DIRECTORY => "is a directory",
@@ -138,52 +194,95 @@ fn exec_candidate(failure: &ExecFailure, program: &Program, asked: &Asked, errno
                 Some(_) => "may not be executed by this user, or lies on a file system mounted noexec",
                 None => "may not be reached: a directory above it lacks search permission",
             };
-            error(ErrorKind::ProgramNotExecutable, format!("the program {path} {why}"), errno)
+            error(
+                ErrorKind::ProgramNotExecutable,
+                format!("the program {path} {why}"),
+                errno,
+            )
         }
         Errno::PERM => error(
             ErrorKind::ProgramNotExecutable,
             format!("the program {path} may not be executed: a security policy forbids it"),
             errno,
         ),
-        Errno::TXTBSY => {
-            error(ErrorKind::ProgramNotExecutable, format!("the program {path} is open for writing, so it cannot be executed"), errno)
-        }
-        Errno::NOEXEC => {
-            error(ErrorKind::ProgramFormat, format!("the program {path} is of no format that this machine can run"), errno)
-        }
-        Errno::LIBBAD | Errno::INVAL | Errno::ISDIR => {
-            error(ErrorKind::ProgramFormat, format!("the program {path} cannot be loaded: {}", cause(errno)), errno)
-        }
+        Errno::TXTBSY => error(
+            ErrorKind::ProgramNotExecutable,
+            format!("the program {path} is open for writing, so it cannot be executed"),
+            errno,
+        ),
+        Errno::NOEXEC => error(
+            ErrorKind::ProgramFormat,
+            format!("the program {path} is of no format that this machine can run"),
+            errno,
+        ),
+        Errno::LIBBAD | Errno::INVAL | Errno::ISDIR => error(
+            ErrorKind::ProgramFormat,
+            format!("the program {path} cannot be loaded: {}", cause(errno)),
+            errno,
+        ),
         Errno::TOOBIG => too_big(asked, errno),
-        Errno::NAMETOOLONG | Errno::LOOP => {
-            error(ErrorKind::PathUnresolvable, format!("the path of the program {path} cannot be resolved: {}", cause(errno)), errno)
+        Errno::NAMETOOLONG | Errno::LOOP => error(
+            ErrorKind::PathUnresolvable,
+            format!(
+                "the path of the program {path} cannot be resolved: {}",
+                cause(errno)
+            ),
+            errno,
+        ),
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => {
+            no_child(&format!("the process for {path}"), errno)
         }
-        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => no_child(&format!("the process for {path}"), errno),
-        other => error(ErrorKind::Os, format!("the program {path} cannot be executed: {}", cause(other)), errno),
+        other => error(
+            ErrorKind::Os,
+            format!("the program {path} cannot be executed: {}", cause(other)),
+            errno,
+        ),
     }
 }
 
 /// Names the argument that is too long, or the sum that is.
 fn too_big(asked: &Asked, errno: Errno) -> Error {
     let limit = limits::argument_bytes();
-    let argument = asked.argv.iter().enumerate().find(|(_, argument)| argument.as_bytes().len() >= limit);
+    let argument = asked
+        .argv
+        .iter()
+        .enumerate()
+        .find(|(_, argument)| argument.as_bytes().len() >= limit);
     if let Some((index, argument)) = argument {
         let length = argument.as_bytes().len();
-        let message = format!("argv[{index}] is {length} bytes long, and one argument may have at most {} here", limit - 1);
+        let message = format!(
+            "argv[{index}] is {length} bytes long, and one argument may have at most {} here",
+            limit - 1
+        );
         return error(ErrorKind::ArgumentTooLong, message, errno);
     }
     // A variable is passed as NAME=value.
     let length = |name: &WorldString, value: &WorldString| name.as_bytes().len() + 1 + value.as_bytes().len();
-    let variable = asked.environment.iter().find(|(name, value)| length(name, value) >= limit);
+    let variable = asked
+        .environment
+        .iter()
+        .find(|(name, value)| length(name, value) >= limit);
     if let Some((name, value)) = variable {
         let length = length(name, value);
-        let message = format!("the variable {} is {length} bytes long, and one may have at most {} here", shown(name.as_bytes()), limit - 1);
+        let message = format!(
+            "the variable {} is {length} bytes long, and one may have at most {} here",
+            shown(name.as_bytes()),
+            limit - 1
+        );
         return error(ErrorKind::ArgumentTooLong, message, errno);
     }
     // Each string with its NUL, and a pointer to it (execve(2)).
     let each = 1 + size_of::<usize>();
-    let arguments: usize = asked.argv.iter().map(|argument| argument.as_bytes().len() + each).sum();
-    let variables: usize = asked.environment.iter().map(|(name, value)| length(name, value) + each).sum();
+    let arguments: usize = asked
+        .argv
+        .iter()
+        .map(|argument| argument.as_bytes().len() + each)
+        .sum();
+    let variables: usize = asked
+        .environment
+        .iter()
+        .map(|(name, value)| length(name, value) + each)
+        .sum();
     let message = format!(
         "the {} arguments ({arguments} bytes) and {} variables ({variables} bytes) take {} bytes together, and may take at most {} here",
         asked.argv.len(),
@@ -196,8 +295,14 @@ fn too_big(asked: &Asked, errno: Errno) -> Error {
 
 /// Returns the interpreter that a script's first line names.
 fn interpreter(sample: &[u8]) -> Option<&[u8]> {
-    let line = sample.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?.trim_ascii_start();
-    line.split(u8::is_ascii_whitespace).next().filter(|interpreter| !interpreter.is_empty())
+    let line = sample
+        .strip_prefix(b"#!")?
+        .split(|&byte| byte == b'\n')
+        .next()?
+        .trim_ascii_start();
+    line.split(u8::is_ascii_whitespace)
+        .next()
+        .filter(|interpreter| !interpreter.is_empty())
 }
 
 /// An exec that nobody can follow any more.
@@ -227,7 +332,13 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     let more = if bytes.len() > LONGEST { "…" } else { "" };
     let text: String = String::from_utf8_lossy(cut)
         .chars()
-        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect::<Vec<_>>()
+            } else {
+                vec![c]
+            }
+        })
         .collect();
     format!("`{text}{more}`")
 }

@@ -19,13 +19,21 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// Starts feeding. What fits into the pipe is in it already when this returns.
-    pub(crate) fn start(reactor: &Arc<Reactor>, writer: OwnedFd, data: Bytes) -> std::io::Result<Option<Arc<Self>>> {
+    pub(crate) fn start(
+        reactor: &Arc<Reactor>,
+        writer: OwnedFd,
+        data: Bytes,
+    ) -> std::io::Result<Option<Arc<Self>>> {
         let mut rest = data;
         if !Self::push(&writer, &mut rest) {
             return Ok(None);
         }
         let token = reactor.token();
-        let feed = Arc::new(Self { reactor: Arc::clone(reactor), token, rest: Mutex::new(Some((writer, rest))) });
+        let feed = Arc::new(Self {
+            reactor: Arc::clone(reactor),
+            token,
+            rest: Mutex::new(Some((writer, rest))),
+        });
         let source = Source::Feed(Arc::clone(&feed));
         let held = lock(&feed.rest);
         if let Some((writer, _)) = held.as_ref() {

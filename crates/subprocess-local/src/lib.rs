@@ -8,6 +8,7 @@ mod blocking;
 mod builder;
 mod diagnosis;
 mod driver;
+mod environment;
 mod failure;
 mod feed;
 mod ladder;

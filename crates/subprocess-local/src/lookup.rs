@@ -19,7 +19,9 @@ pub(crate) fn candidates(program: &[u8], path: &[u8]) -> Vec<Vec<u8>> {
     if program.contains(&b'/') {
         return vec![program.to_vec()];
     }
-    path.split(|&byte| byte == b':').map(|directory| join(directory, program)).collect()
+    path.split(|&byte| byte == b':')
+        .map(|directory| join(directory, program))
+        .collect()
 }
 
 /// An empty entry is the current directory, spelt so that no program takes the result for an option.
@@ -36,23 +38,32 @@ fn join(directory: &[u8], program: &[u8]) -> Vec<u8> {
 
 /// Finds an executable by the rules of the seam's `resolve_executable`. Relative entries of `path` are looked up from this
 /// process's own working directory. It may take as long as the file systems do.
-pub(crate) fn resolve(command: &WorldString, path: &[u8], cancel: &CancellationToken) -> Result<WorldPath, Error> {
+pub(crate) fn resolve(
+    command: &WorldString,
+    path: &[u8],
+    cancel: &CancellationToken,
+) -> Result<WorldPath, Error> {
     let bytes = command.as_bytes();
     let program = Path::new(OsStr::from_bytes(bytes));
     check_cancelled(command, cancel)?;
     if program.is_absolute() {
         let result = file::check_executable(program);
         check_cancelled(command, cancel)?;
-        return result.map(|()| WorldPath::from(command.clone())).map_err(|errno| {
-            let why = match errno {
-                Errno::NOENT => "it does not exist",
-                Errno::ACCESS if program.is_dir() => "it is a directory",
-                Errno::ACCESS => "it may not be executed, or is no regular file",
-                _ => "it cannot be looked at",
-            };
-            failure(ErrorKind::ProgramNotExecutable, format!("{} is not an executable file: {why}", shown(bytes)))
+        return result
+            .map(|()| WorldPath::from(command.clone()))
+            .map_err(|errno| {
+                let why = match errno {
+                    Errno::NOENT => "it does not exist",
+                    Errno::ACCESS if program.is_dir() => "it is a directory",
+                    Errno::ACCESS => "it may not be executed, or is no regular file",
+                    _ => "it cannot be looked at",
+                };
+                failure(
+                    ErrorKind::ProgramNotExecutable,
+                    format!("{} is not an executable file: {why}", shown(bytes)),
+                )
                 .with_source(std::io::Error::from(errno))
-        });
+            });
     }
     for directory in path.split(|&byte| byte == b':') {
         check_cancelled(command, cancel)?;
@@ -63,7 +74,14 @@ pub(crate) fn resolve(command: &WorldString, path: &[u8], cancel: &CancellationT
             return Ok(WorldPath::from(candidate));
         }
     }
-    Err(failure(ErrorKind::ProgramNotFound, format!("{} was not found on PATH (searched {})", shown(bytes), shown(path))))
+    Err(failure(
+        ErrorKind::ProgramNotFound,
+        format!(
+            "{} was not found on PATH (searched {})",
+            shown(bytes),
+            shown(path)
+        ),
+    ))
 }
 
 /// Refuses what needs no look: an empty command, a relative path, a NUL byte, a bad overlay.
@@ -71,15 +89,24 @@ pub(crate) fn validate(lookup: &dsh_subprocess::Lookup) -> Result<(), Error> {
     let bytes = lookup.command.as_bytes();
     check_cancelled(&lookup.command, &lookup.cancel)?;
     if bytes.is_empty() {
-        return Err(failure(ErrorKind::InvalidSpec, "the command must be non-empty".to_owned()));
+        return Err(failure(
+            ErrorKind::InvalidSpec,
+            "the command must be non-empty".to_owned(),
+        ));
     }
     if bytes.contains(&0) {
-        return Err(failure(ErrorKind::InvalidSpec, format!("the command {} contains a NUL byte", shown(bytes))));
+        return Err(failure(
+            ErrorKind::InvalidSpec,
+            format!("the command {} contains a NUL byte", shown(bytes)),
+        ));
     }
     if bytes.contains(&b'/') && !bytes.starts_with(b"/") {
         return Err(failure(
             ErrorKind::InvalidSpec,
-            format!("{} is a relative path, and no directory is there to look it up from", shown(bytes)),
+            format!(
+                "{} is a relative path, and no directory is there to look it up from",
+                shown(bytes)
+            ),
         ));
     }
     validate_overlay(&lookup.env)
@@ -91,8 +118,14 @@ fn absolute(path: Vec<u8>) -> Result<PathBuf, Error> {
         return Ok(path);
     }
     std::path::absolute(&path).map_err(|error| {
-        failure(ErrorKind::CwdNotFound, format!("{} is relative, and this process has no working directory", path.display()))
-            .with_source(error)
+        failure(
+            ErrorKind::CwdNotFound,
+            format!(
+                "{} is relative, and this process has no working directory",
+                path.display()
+            ),
+        )
+        .with_source(error)
     })
 }
 

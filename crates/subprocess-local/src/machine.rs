@@ -11,6 +11,7 @@ use dsh_subprocess::{Error, ErrorKind, Mechanism, Scrub, SpawnSpec};
 use dsh_subprocess_sys::kernel::Kernel;
 
 use crate::blocking::Blocking;
+use crate::environment::AmbientEnvironment;
 use crate::owner::Leaves;
 use crate::promise::Promise;
 use crate::reactor::{Reactor, lock};
@@ -30,7 +31,7 @@ pub(crate) struct Machine {
     pub(crate) mechanism: Mechanism,
     pub(crate) leaves: Option<Arc<Leaves>>,
     pub(crate) kill_bound: Duration,
-    pub(crate) scrub: Scrub,
+    pub(crate) environment: AmbientEnvironment,
     pub(crate) reactor: Arc<Reactor>,
     spill_reactor: OnceLock<Arc<Reactor>>,
     starting_spill_reactor: Mutex<()>,
@@ -69,7 +70,12 @@ impl Machine {
         let machine: Arc<OnceLock<Weak<Self>>> = Arc::default();
         let (asked, last) = (Arc::clone(&machine), parts.leaves.clone());
         let spills = Arc::clone(&parts.spills);
-        let left = move || asked.get().and_then(Weak::upgrade).is_some_and(|machine| !lock(&machine.trees).live.is_empty());
+        let left = move || {
+            asked
+                .get()
+                .and_then(Weak::upgrade)
+                .is_some_and(|machine| !lock(&machine.trees).live.is_empty())
+        };
         let ended = Arc::new(Promise::new());
         let told = Arc::clone(&ended);
         let reactor = Reactor::start("dsh-io", left, move || {
@@ -86,7 +92,7 @@ impl Machine {
             mechanism: parts.mechanism,
             leaves: parts.leaves,
             kill_bound: parts.kill_bound,
-            scrub: parts.scrub,
+            environment: AmbientEnvironment::new(parts.scrub),
             reactor,
             spill_reactor: OnceLock::new(),
             starting_spill_reactor: Mutex::default(),
@@ -118,14 +124,26 @@ impl Machine {
 
     /// Makes a tree and counts it among the live ones, unless the runtime is disposed of.
     pub(crate) fn new_tree(self: &Arc<Self>, spec: &SpawnSpec) -> Result<Arc<Tree>, Error> {
-        let variables = spec.env.iter().filter_map(|(name, value)| {
-            Some([name.as_bytes(), b"=", value.as_ref()?.as_bytes()].concat())
-        });
+        let variables = spec
+            .env
+            .iter()
+            .filter_map(|(name, value)| Some([name.as_bytes(), b"=", value.as_ref()?.as_bytes()].concat()));
         let id = self.next_tree.fetch_add(1, Ordering::Relaxed);
-        let tree = Tree::new(self, id, spec.grace, spec.drain, &spec.cancel, variables.collect());
+        let tree = Tree::new(
+            self,
+            id,
+            spec.grace,
+            spec.drain,
+            &spec.cancel,
+            variables.collect(),
+        );
         let mut trees = lock(&self.trees);
         if trees.closed {
-            return Err(Error::new(ErrorKind::Disposed, "spawn", "this runtime was disposed of and starts nothing any more"));
+            return Err(Error::new(
+                ErrorKind::Disposed,
+                "spawn",
+                "this runtime was disposed of and starts nothing any more",
+            ));
         }
         trees.live.insert(id, Arc::clone(&tree));
         Ok(tree)
@@ -183,7 +201,13 @@ impl Machine {
             return Ok(Arc::clone(reactor));
         }
         // It ends when it is closed and its last stream has ended.
-        let reactor = Reactor::start("dsh-spill", || false, || {})?;
+        let machine = Arc::downgrade(self);
+        let left = move || {
+            machine
+                .upgrade()
+                .is_some_and(|machine| !lock(&machine.trees).live.is_empty())
+        };
+        let reactor = Reactor::start("dsh-spill", left, || {})?;
         Ok(Arc::clone(self.spill_reactor.get_or_init(|| reactor)))
     }
 

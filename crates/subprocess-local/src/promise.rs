@@ -16,7 +16,10 @@ pub(crate) struct Promise<T> {
 
 impl<T: Clone> Promise<T> {
     pub(crate) fn new() -> Self {
-        Self { value: OnceLock::new(), waiters: Notify::new() }
+        Self {
+            value: OnceLock::new(),
+            waiters: Notify::new(),
+        }
     }
 
     /// Sets the value, unless it is set.

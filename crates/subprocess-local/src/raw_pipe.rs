@@ -113,7 +113,9 @@ impl PipeEnd {
         mut call: impl FnMut(&OwnedFd) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         let held = lock(&self.fd);
-        let Some(fd) = held.as_ref() else { return Poll::Ready(closed()) };
+        let Some(fd) = held.as_ref() else {
+            return Poll::Ready(closed());
+        };
         for waiting in [false, true] {
             match call(fd) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -150,8 +152,16 @@ impl Drop for RawWriter {
 }
 
 impl AsyncRead for RawReader {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let read = self.0.attempt(context, || Ok(0), |fd| pipe::read(fd, buffer.initialize_unfilled()));
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = self.0.attempt(
+            context,
+            || Ok(0),
+            |fd| pipe::read(fd, buffer.initialize_unfilled()),
+        );
         read.map_ok(|length| buffer.advance(length))
     }
 }
@@ -166,7 +176,8 @@ impl AsyncWrite for RawWriter {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.attempt(context, closed, |fd| pipe::write_vectored(fd, slices))
+        self.0
+            .attempt(context, closed, |fd| pipe::write_vectored(fd, slices))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -184,7 +195,10 @@ impl AsyncWrite for RawWriter {
 }
 
 fn closed<T>() -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::BrokenPipe, "the child's standard input was shut down"))
+    Err(io::Error::new(
+        io::ErrorKind::BrokenPipe,
+        "the child's standard input was shut down",
+    ))
 }
 
 impl PipeSource for RawReader {

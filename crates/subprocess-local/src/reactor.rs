@@ -50,6 +50,8 @@ pub(crate) type TimerKey = (Instant, u64);
 /// The shared half of the thread: anybody may add sources and deadlines.
 #[derive(Debug)]
 pub(crate) struct Reactor {
+    /// The process that has the thread.
+    process: u32,
     poller: Poller,
     sources: Mutex<HashMap<u64, Source>>,
     timers: Mutex<BTreeMap<TimerKey, Weak<Tree>>>,
@@ -68,6 +70,7 @@ impl Reactor {
         last: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Arc<Self>> {
         let reactor = Arc::new(Self {
+            process: std::process::id(),
             poller: Poller::new()?,
             sources: Mutex::default(),
             timers: Mutex::default(),
@@ -89,7 +92,13 @@ impl Reactor {
     }
 
     /// Watches a descriptor on behalf of a source.
-    pub(crate) fn watch(&self, fd: impl AsFd, token: u64, interest: Interest, source: Source) -> std::io::Result<()> {
+    pub(crate) fn watch(
+        &self,
+        fd: impl AsFd,
+        token: u64,
+        interest: Interest,
+        source: Source,
+    ) -> std::io::Result<()> {
         lock(&self.sources).insert(token, source);
         if let Err(errno) = self.poller.add(fd, token, interest) {
             lock(&self.sources).remove(&token);
@@ -100,7 +109,10 @@ impl Reactor {
 
     /// Stops watching a descriptor.
     pub(crate) fn forget(&self, fd: impl AsFd, token: u64) {
-        self.poller.remove(fd);
+        // A forked child shares the set with its parent: what it drops must not leave the parent's set.
+        if std::process::id() == self.process {
+            self.poller.remove(fd);
+        }
         let source = lock(&self.sources).remove(&token);
         // Outside the lock: a source may be the last reference to something that has a drop of its own.
         drop(source);

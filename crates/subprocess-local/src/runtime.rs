@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dsh_subprocess::{
-    Capabilities, Error, ErrorKind, Lookup, MayHaveStarted, Ownership, Process, SpawnSpec, SubprocessRuntime, WorldPath,
-    WorldString,
+    Capabilities, Error, ErrorKind, Lookup, MayHaveStarted, Ownership, Process, SpawnSpec, SubprocessRuntime,
+    WorldPath, WorldString,
 };
 use futures_core::future::BoxFuture;
 
@@ -98,12 +98,17 @@ impl LocalRuntime {
 impl SubprocessRuntime for LocalRuntime {
     fn resolve_executable(&self, lookup: Lookup) -> BoxFuture<'static, Result<WorldPath, Error>> {
         let machine = self.machine();
-        if let Err(error) = machine.check_usable("look-up").and_then(|()| lookup::validate(&lookup)) {
+        if let Err(error) = machine
+            .check_usable("look-up")
+            .and_then(|()| lookup::validate(&lookup))
+        {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let environment = machine.scrub.child_env(&lookup.env);
+        let environment = machine.environment.child(&lookup.env);
         let search = machine.blocking.run("look-up", move || {
-            let path = environment.get("PATH").map_or(lookup::DEFAULT_PATH, WorldString::as_bytes);
+            let path = environment
+                .get("PATH")
+                .map_or(lookup::DEFAULT_PATH, WorldString::as_bytes);
             lookup::resolve(&lookup.command, path, &lookup.cancel)
         });
         Box::pin(async move { search.await? })
@@ -128,9 +133,11 @@ impl SubprocessRuntime for LocalRuntime {
                 failures.extend(ended(tree).await.err());
             }
             machine.shut_down();
-            machine.closed().await;
             match failures.len() {
-                0 => Ok(()),
+                0 => {
+                    machine.closed().await;
+                    Ok(())
+                }
                 1 => Err(failures.remove(0)),
                 _ => Err(several(&failures)),
             }
@@ -155,7 +162,11 @@ async fn ended(tree: Arc<Tree>) -> Result<(), Error> {
 fn several(failures: &[Error]) -> Error {
     let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
     let survivors = failures.iter().flat_map(Error::survivors).cloned().collect();
-    Error::new(ErrorKind::Several, "dispose", format!("{} trees did not end: {}", failures.len(), texts.join("; ")))
-        .with_started(MayHaveStarted::Yes)
-        .with_survivors(survivors)
+    Error::new(
+        ErrorKind::Several,
+        "dispose",
+        format!("{} trees did not end: {}", failures.len(), texts.join("; ")),
+    )
+    .with_started(MayHaveStarted::Yes)
+    .with_survivors(survivors)
 }

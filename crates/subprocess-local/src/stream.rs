@@ -32,7 +32,11 @@ impl PipeRoom {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes)).is_ok()
+        self.0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
+                left.checked_sub(bytes)
+            })
+            .is_ok()
     }
 
     fn give_back(&self, bytes: usize) {
@@ -89,7 +93,16 @@ impl Stream {
         let reactor = Arc::clone(&machine.reactor);
         let token = reactor.token();
         let inode = pipe::inode(&fd)?;
-        let state = State { fd: Some(fd), collector, max_bytes, spill, reactor: Arc::clone(&reactor), token, room: 0, grown: false };
+        let state = State {
+            fd: Some(fd),
+            collector,
+            max_bytes,
+            spill,
+            reactor: Arc::clone(&reactor),
+            token,
+            room: 0,
+            grown: false,
+        };
         let stream = Arc::new(Self {
             machine: Arc::clone(machine),
             tree: Arc::downgrade(tree),
@@ -126,6 +139,9 @@ impl Stream {
         drop(state);
         if ended && let Some(tree) = self.tree.upgrade() {
             tree.stream_ended();
+        } else if self.cut.load(Ordering::Acquire) {
+            // Asked for while the lock was held here, and not seen above.
+            self.cut();
         }
     }
 
@@ -176,7 +192,12 @@ impl Stream {
                 // No thread to write on: the stream goes on without a file, on the thread it has.
                 state.withdraw(&format!("no thread could be made to write the spill: {error}"));
                 let again = state.fd.as_ref().map(|fd| {
-                    state.reactor.watch(fd, state.token, Interest::Readable, Source::Stream(Arc::clone(self)))
+                    state.reactor.watch(
+                        fd,
+                        state.token,
+                        Interest::Readable,
+                        Source::Stream(Arc::clone(self)),
+                    )
                 });
                 if let Some(Err(error)) = again {
                     tracing::error!(%error, "a stream is no longer watched");
@@ -297,4 +318,7 @@ impl State {
     }
 }
 
-const _: () = assert!(CHUNK >= DEFAULT_CAPACITY, "a full pipe must fit into one read to be seen full");
+const _: () = assert!(
+    CHUNK >= DEFAULT_CAPACITY,
+    "a full pipe must fit into one read to be seen full"
+);

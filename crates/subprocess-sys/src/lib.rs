@@ -1,7 +1,7 @@
 //! The operating-system calls of dsh-subprocess, by topic. Knows nothing of the seam.
 //!
 //! All of the project's `unsafe` code is here. A platform has a directory of its own with the same topics in it; today
-//! there is [`linux`](self), for x86_64 and aarch64.
+//! there is [`linux`](self), for `x86_64` and `aarch64`.
 //!
 //! * [`spawn`]: one clone, one exec, and what happens in between
 //! * [`pidfd`]: waiting for a process and signalling it without naming a number that could be reused
@@ -14,6 +14,13 @@
 //! * [`kernel`]: what this kernel can do
 //! * [`limits`]: limits that bear on running processes
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "system calls take words: numbers, flags, descriptors and addresses alike, on 64-bit systems"
+)]
+
 #[cfg(target_os = "linux")]
 mod linux;
 
@@ -24,4 +31,6 @@ pub use linux::{cgroup, event, file, kernel, limits, pidfd, pipe, signal, spawn,
 pub use rustix::io::Errno;
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("dsh-subprocess runs on Linux (x86_64 and aarch64); other systems are further directories beside src/linux");
+compile_error!(
+    "dsh-subprocess runs on Linux (x86_64 and aarch64); other systems are further directories beside src/linux"
+);

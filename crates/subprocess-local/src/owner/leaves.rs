@@ -73,7 +73,13 @@ impl Leaves {
             .map(|byte| format!("{byte:02x}"))
             .concat();
         let parent = Parent::create(&below, &format!("dsh-subprocess-{}-{random}", std::process::id()))?;
-        Ok(Arc::new(Self { parent, kernel, idle: Mutex::default(), made: AtomicU64::new(0), killed: AtomicU64::new(0) }))
+        Ok(Arc::new(Self {
+            parent,
+            kernel,
+            idle: Mutex::default(),
+            made: AtomicU64::new(0),
+            killed: AtomicU64::new(0),
+        }))
     }
 
     /// Returns where the runtime's group is.
@@ -85,15 +91,23 @@ impl Leaves {
     pub(crate) fn take(self: &Arc<Self>) -> Result<Leaf, Errno> {
         let killed_with_all = self.killed.load(Ordering::Acquire);
         let idle = lock(&self.idle).pop();
-        let Idle { name, base } = match idle {
-            Some(idle) => idle,
-            None => {
-                let name = format!("t{}", self.made.fetch_add(1, Ordering::Relaxed));
-                self.parent.make_leaf(&name)?;
-                Idle { name, base: Times::default() }
+        let Idle { name, base } = if let Some(idle) = idle {
+            idle
+        } else {
+            let name = format!("t{}", self.made.fetch_add(1, Ordering::Relaxed));
+            self.parent.make_leaf(&name)?;
+            Idle {
+                name,
+                base: Times::default(),
             }
         };
-        Ok(Leaf { leaves: Arc::clone(self), name, base, killed: false, killed_with_all })
+        Ok(Leaf {
+            leaves: Arc::clone(self),
+            name,
+            base,
+            killed: false,
+            killed_with_all,
+        })
     }
 
     /// Sends `SIGKILL` to all members of all trees.
@@ -139,15 +153,26 @@ impl Leaf {
             Ok(events) if !events.populated => return Look::default(),
             Ok(_) => {}
             // Out of descriptors: nothing is known, so the watch of cgroup.events decides.
-            Err(_) => return Look { held: Vec::new(), more: true },
+            Err(_) => {
+                return Look {
+                    held: Vec::new(),
+                    more: true,
+                };
+            }
         }
         let mut pids = Vec::new();
         if parent.members(&self.name, &mut pids).is_err() {
-            return Look { held: Vec::new(), more: true };
+            return Look {
+                held: Vec::new(),
+                more: true,
+            };
         }
         // A list without an entry that says "populated" all the same is of a group whose last process is being taken
         // apart, unless there are groups below between which a process can move during the walk.
-        let mut look = Look { held: Vec::new(), more: pids.is_empty() && !self.is_flat() };
+        let mut look = Look {
+            held: Vec::new(),
+            more: pids.is_empty() && !self.is_flat(),
+        };
         for pid in pids {
             if look.held.len() == WATCHED {
                 look.more = true;
@@ -166,40 +191,49 @@ impl Leaf {
         self.leaves.parent.is_flat(&self.name).unwrap_or(false)
     }
 
-    pub(super) fn ask(&self) {
-        self.signal_each(&[Signal::TERM, Signal::CONT]);
+    pub(super) fn ask(&self, target: Option<Pid>) -> Result<bool, Errno> {
+        self.signal_each(&[Signal::TERM, Signal::CONT], target)
     }
 
-    pub(super) fn kill(&mut self) {
+    pub(super) fn kill(&mut self) -> Result<(), Errno> {
         self.killed = true;
         let parent = &self.leaves.parent;
         if self.leaves.kernel.cgroup_kill && parent.kill(&self.name).is_ok() {
-            return;
+            return Ok(());
         }
         // A frozen member can be killed and cannot fork: what is on the list is all there is.
         let _ = parent.freeze(&self.name, true);
-        self.signal_each(&[Signal::KILL]);
+        self.signal_each(&[Signal::KILL], None).map(drop)
     }
 
     /// Tells whether [`kill`](Self::kill) has what it needs. It kills nobody.
     pub(crate) fn check_kill(&self) -> Result<(), Errno> {
-        let file = if self.leaves.kernel.cgroup_kill { "cgroup.kill" } else { "cgroup.freeze" };
+        let file = if self.leaves.kernel.cgroup_kill {
+            "cgroup.kill"
+        } else {
+            "cgroup.freeze"
+        };
         self.leaves.parent.check_writable(&self.name, file)
     }
 
-    /// Sends signals, in order, to each member.
-    fn signal_each(&self, signals: &[Signal]) {
-        let listed = self.pids();
+    /// Sends signals, in order, to each member. Tells whether `target` was among them.
+    fn signal_each(&self, signals: &[Signal], target: Option<Pid>) -> Result<bool, Errno> {
+        let listed = self.list()?;
+        let mut reached = false;
         for batch in listed.chunks(BATCH) {
             // A number on the list may be a stranger's by now. So each is opened first and the group is listed again: a
             // number that is on the second list, and whose descriptor still takes a signal, was a member's all along.
             let opened: Vec<_> = batch.iter().map(|&pid| (pid, pidfd::open(pid))).collect();
-            let mut again = self.pids();
+            let mut again = self.list()?;
             again.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
             for (pid, process) in opened {
-                if again.binary_search_by_key(&pid.as_raw_nonzero(), |pid| pid.as_raw_nonzero()).is_err() {
+                if again
+                    .binary_search_by_key(&pid.as_raw_nonzero(), |pid| pid.as_raw_nonzero())
+                    .is_err()
+                {
                     continue;
                 }
+                reached |= Some(pid) == target;
                 for &signal in signals {
                     // Already gone (ESRCH), or a member that may not be signalled (EPERM): the ladder goes on and names
                     // whoever survives it.
@@ -211,19 +245,27 @@ impl Leaf {
                 }
             }
         }
+        Ok(reached)
     }
 
     pub(super) fn pids(&self) -> Vec<Pid> {
+        // Out of descriptors: no member can be named.
+        self.list().unwrap_or_default()
+    }
+
+    fn list(&self) -> Result<Vec<Pid>, Errno> {
         let mut pids = Vec::new();
-        // Out of descriptors, or the group is gone: no member can be named.
-        let _ = self.leaves.parent.members(&self.name, &mut pids);
-        pids
+        self.leaves.parent.members(&self.name, &mut pids)?;
+        Ok(pids)
     }
 
     /// Returns the processor time that this tenant used.
     pub(crate) fn times(&self) -> Option<(Duration, Duration)> {
         let now = self.leaves.parent.times(&self.name).ok()?;
-        Some((now.user.saturating_sub(self.base.user), now.system.saturating_sub(self.base.system)))
+        Some((
+            now.user.saturating_sub(self.base.user),
+            now.system.saturating_sub(self.base.system),
+        ))
     }
 
     /// Gives the leaf up, when the tree is gone. It is used again if it is as it was made.

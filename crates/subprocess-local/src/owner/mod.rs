@@ -53,21 +53,35 @@ impl Owner {
         }
     }
 
-    /// Sends `SIGTERM` once to every member, and `SIGCONT` after it.
-    pub(crate) fn ask(&mut self) {
+    /// Sends `SIGTERM` once to every member, and `SIGCONT` after it. Tells whether the target was among them.
+    ///
+    /// # Errors
+    ///
+    /// When the members could not be listed.
+    pub(crate) fn ask(&mut self, target: Option<Pid>) -> Result<bool, Errno> {
         match self {
-            Self::Nobody => {}
-            Self::Cgroup(leaf) => leaf.ask(),
-            Self::Session(session) => session.ask(),
+            Self::Nobody => Ok(false),
+            Self::Cgroup(leaf) => leaf.ask(target),
+            Self::Session(session) => {
+                session.ask();
+                Ok(true)
+            }
         }
     }
 
     /// Sends `SIGKILL` to every member.
-    pub(crate) fn kill(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// When the members could not be listed.
+    pub(crate) fn kill(&mut self) -> Result<(), Errno> {
         match self {
-            Self::Nobody => {}
+            Self::Nobody => Ok(()),
             Self::Cgroup(leaf) => leaf.kill(),
-            Self::Session(session) => session.kill(),
+            Self::Session(session) => {
+                session.kill();
+                Ok(())
+            }
         }
     }
 

@@ -17,7 +17,8 @@ const STRANGERS: usize = 256;
 /// What a session does not guarantee.
 pub(super) fn weaknesses(has_session: bool) -> Vec<String> {
     let mut weaknesses = vec![
-        "a process that makes a session of its own (setsid, a daemon) leaves the tree and is not ended".into(),
+        "a process that makes a session of its own (setsid, a daemon) leaves the tree and is not ended"
+            .into(),
         "a process that runs as another user may refuse the signals".into(),
         "if this host is killed, its trees run on".into(),
     ];
@@ -28,7 +29,9 @@ pub(super) fn weaknesses(has_session: bool) -> Vec<String> {
         );
     }
     if !table::is_ours() {
-        weaknesses.push("the process table is not readable, so only the target's own group is seen for sure".into());
+        weaknesses.push(
+            "the process table is not readable, so only the target's own group is seen for sure".into(),
+        );
     }
     weaknesses
 }
@@ -56,7 +59,12 @@ impl SessionOwner {
     pub(crate) fn new(leader: Pid, has_session: bool, born: Instant) -> Self {
         // Numbers that mean "everybody" or "init" are no group to signal, however they came about.
         let usable = has_session && leader != Pid::INIT;
-        Self { leader, session: usable.then(|| Session::new(leader, born)), pinned: true, escaped: Vec::new() }
+        Self {
+            leader,
+            session: usable.then(|| Session::new(leader, born)),
+            pinned: true,
+            escaped: Vec::new(),
+        }
     }
 
     pub(super) fn has_session(&self) -> bool {
@@ -160,19 +168,24 @@ impl SessionOwner {
                 outside.push(pid);
             }
         });
-        let mut outside: Vec<(Pid, Entry)> =
-            outside.into_iter().filter_map(|pid| Some((pid, table::entry(pid)?))).collect();
+        let mut outside: Vec<(Pid, Entry)> = outside
+            .into_iter()
+            .filter_map(|pid| Some((pid, table::entry(pid)?)))
+            .collect();
         // Children of members first, then their children, until nobody new is found.
         loop {
-            let (found, rest): (Vec<_>, Vec<_>) = outside
-                .into_iter()
-                .partition(|(_, entry)| Pid::from_raw(entry.parent).is_some_and(|parent| inside.contains(&parent)));
+            let (found, rest): (Vec<_>, Vec<_>) = outside.into_iter().partition(|(_, entry)| {
+                Pid::from_raw(entry.parent).is_some_and(|parent| inside.contains(&parent))
+            });
             if found.is_empty() {
                 return;
             }
             for (pid, entry) in found {
                 inside.push(pid);
-                self.escaped.push(Escaped { pid, start_time: entry.start_time });
+                self.escaped.push(Escaped {
+                    pid,
+                    start_time: entry.start_time,
+                });
             }
             outside = rest;
         }
@@ -180,7 +193,11 @@ impl SessionOwner {
 
     /// What it takes to name the processes that left the tree.
     pub(crate) fn trace(&self, evidence: Evidence) -> Option<Trace> {
-        Some(Trace { session: self.session?, escaped: self.escaped.clone(), evidence })
+        Some(Trace {
+            session: self.session?,
+            escaped: self.escaped.clone(),
+            evidence,
+        })
     }
 }
 
@@ -224,10 +241,14 @@ impl Trace {
     }
 
     fn points_here(&self, pid: Pid) -> bool {
-        self.evidence.pipes.iter().any(|&pipe| table::holds_pipe(pid, pipe))
+        self.evidence
+            .pipes
+            .iter()
+            .any(|&pipe| table::holds_pipe(pid, pipe))
             || (!self.evidence.variables.is_empty()
                 && table::environment(pid).is_some_and(|environment| {
-                    let has = |wanted: &Vec<u8>| environment.split(|&byte| byte == 0).any(|entry| entry == *wanted);
+                    let has =
+                        |wanted: &Vec<u8>| environment.split(|&byte| byte == 0).any(|entry| entry == *wanted);
                     self.evidence.variables.iter().all(has)
                 }))
     }

@@ -50,14 +50,23 @@ struct Ledger {
 
 impl SpillDirectory {
     pub(crate) fn new(places: SpillPlaces) -> Arc<Self> {
-        Arc::new(Self { places, made: Mutex::default(), next: AtomicU64::new(1), ledger: Mutex::default() })
+        Arc::new(Self {
+            places,
+            made: Mutex::default(),
+            next: AtomicU64::new(1),
+            ledger: Mutex::default(),
+        })
     }
 
     /// Makes a new private file for a stream and returns its id with it.
     pub(super) fn create(&self, label: &str) -> io::Result<(u64, PathBuf, File)> {
         let mut made = lock(&self.made);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let name = format!("dsh-subprocess-{}-{id}-{}-{label}.log", std::process::id(), random_hex()?);
+        let name = format!(
+            "dsh-subprocess-{}-{id}-{}-{label}.log",
+            std::process::id(),
+            random_hex()?
+        );
         if let Some(directory) = &*made {
             let path = directory.path.join(&name);
             match file::create_private_file(&path) {
@@ -89,7 +98,10 @@ impl SpillDirectory {
         let mut ledger = lock(&self.ledger);
         while ledger.used.saturating_add(bytes) > self.places.total {
             let Some(oldest) = ledger.settled.pop_front() else {
-                return Err(format!("the runtime's spilled streams take {} bytes in all, which is their limit", self.places.total));
+                return Err(format!(
+                    "the runtime's spilled streams take {} bytes in all, which is their limit",
+                    self.places.total
+                ));
             };
             ledger.used -= oldest.length().min(ledger.used);
             victims.push(oldest);
@@ -148,7 +160,10 @@ impl SpillDirectory {
 
     /// Removes the directory of a file that outlived the runtime, if it was the last.
     pub(super) fn remove_emptied(&self, directory: &Path) {
-        if lock(&self.made).as_ref().is_none_or(|made| made.path != directory) {
+        if lock(&self.made)
+            .as_ref()
+            .is_none_or(|made| made.path != directory)
+        {
             let _ = std::fs::remove_dir(directory);
         }
     }
@@ -156,10 +171,19 @@ impl SpillDirectory {
 
 /// The user's directory for state that outlives restarts (XDG Base Directory Specification).
 fn state_directory() -> io::Result<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state"))).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME names a directory to keep a spill in")
-    })
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_STATE_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/state")))
+        .ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::NotFound,
+                "neither XDG_STATE_HOME nor HOME names a directory to keep a spill in",
+            )
+        })
 }
 
 fn random_hex() -> io::Result<String> {

@@ -34,6 +34,8 @@ pub(crate) struct StreamSpill {
 /// One file.
 #[derive(Debug)]
 pub(super) struct SpillFile {
+    /// The process that made it.
+    process: u32,
     id: u64,
     path: Mutex<PathBuf>,
     file: File,
@@ -50,7 +52,13 @@ impl StreamSpill {
         spill: Spill,
         label: &'static str,
     ) -> Arc<Self> {
-        Arc::new(Self { directory, blocking, spill, label, file: OnceLock::new() })
+        Arc::new(Self {
+            directory,
+            blocking,
+            spill,
+            label,
+            file: OnceLock::new(),
+        })
     }
 
     /// Appends bytes, after `retained` when the file is new. It may block as long as the disk does.
@@ -58,11 +66,22 @@ impl StreamSpill {
     /// # Errors
     ///
     /// Why the stream has no file from now on. What was written is removed.
-    pub(crate) fn append(&self, retained: impl FnOnce() -> Vec<u8>, bytes: &[u8]) -> Result<SpilledStream, String> {
-        let first = if self.file.get().is_none() { retained() } else { Vec::new() };
+    pub(crate) fn append(
+        &self,
+        retained: impl FnOnce() -> Vec<u8>,
+        bytes: &[u8],
+    ) -> Result<SpilledStream, String> {
+        let first = if self.file.get().is_none() {
+            retained()
+        } else {
+            Vec::new()
+        };
         let length = self.file.get().map_or(0, |file| file.length()) + (first.len() + bytes.len()) as u64;
         if length > self.spill.max_bytes.get() {
-            return Err(self.discard(format!("the stream is longer than {} bytes, the largest spill", self.spill.max_bytes)));
+            return Err(self.discard(format!(
+                "the stream is longer than {} bytes, the largest spill",
+                self.spill.max_bytes
+            )));
         }
         if let Err(why) = self.directory.reserve((first.len() + bytes.len()) as u64) {
             return Err(self.discard(why));
@@ -79,7 +98,10 @@ impl StreamSpill {
         };
         // The length counts what the ledger has, so that a failed write gives all of it back.
         file.length.store(length, Ordering::Release);
-        match (&file.file).write_all(&first).and_then(|()| (&file.file).write_all(bytes)) {
+        match (&file.file)
+            .write_all(&first)
+            .and_then(|()| (&file.file).write_all(bytes))
+        {
             Ok(()) => Ok(file.describe()),
             Err(error) => Err(self.discard(format!("the spill file could not be written: {error}"))),
         }
@@ -92,7 +114,9 @@ impl StreamSpill {
             && let Err(error) = file.keep(&self.directory)
         {
             let path = lock(&file.path).display().to_string();
-            return Some(Err(self.discard(format!("the spill {path} could not be moved to where it is kept: {error}"))));
+            return Some(Err(self.discard(format!(
+                "the spill {path} could not be moved to where it is kept: {error}"
+            ))));
         }
         if let SpillLife::Runtime = self.spill.life {
             self.directory.settle(Arc::clone(file));
@@ -122,6 +146,7 @@ impl SpillFile {
     fn create(directory: &Arc<SpillDirectory>, label: &str) -> io::Result<Arc<Self>> {
         let (id, path, file) = directory.create(label)?;
         Ok(Arc::new(Self {
+            process: std::process::id(),
             id,
             path: Mutex::new(path),
             file,
@@ -141,13 +166,15 @@ impl SpillFile {
 
     /// Removes the file for good.
     pub(super) fn withdraw(&self, why: &str) {
-        if self.gone.set(why.to_owned()).is_err() {
+        // A forked child drops its copies of files that are not its own.
+        if self.process != std::process::id() || self.gone.set(why.to_owned()).is_err() {
             return;
         }
         let path = lock(&self.path);
         // Only what was made here is removed: somebody may have put another file in its place.
         let ours = self.file.metadata().is_ok_and(|ours| {
-            fs::symlink_metadata(&*path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
+            fs::symlink_metadata(&*path)
+                .is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
         });
         if ours && let Err(error) = fs::remove_file(&*path) {
             tracing::warn!(path = %path.display(), %error, "a spill file could not be removed");
@@ -186,7 +213,12 @@ impl SpillFile {
 }
 
 impl SpillSource for StreamSpill {
-    fn read(&self, stream: &SpilledStream, offset: u64, length: usize) -> BoxFuture<'static, Result<Bytes, Error>> {
+    fn read(
+        &self,
+        stream: &SpilledStream,
+        offset: u64,
+        length: usize,
+    ) -> BoxFuture<'static, Result<Bytes, Error>> {
         let file = self.file.get().filter(|file| file.id == stream.id).cloned();
         self.blocking_read(file, offset, length.min(READ))
     }
@@ -199,7 +231,13 @@ impl StreamSpill {
         offset: u64,
         length: usize,
     ) -> BoxFuture<'static, Result<Bytes, Error>> {
-        let unavailable = |why: &str| Error::new(ErrorKind::SpillUnavailable, "read", format!("the stream has no spill: {why}"));
+        let unavailable = |why: &str| {
+            Error::new(
+                ErrorKind::SpillUnavailable,
+                "read",
+                format!("the stream has no spill: {why}"),
+            )
+        };
         let Some(file) = file else {
             return Box::pin(std::future::ready(Err(unavailable("it was never made"))));
         };
@@ -208,13 +246,22 @@ impl StreamSpill {
         }
         let answer = self.blocking.run("read", move || {
             let end = file.length();
-            let length = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(length);
+            let length = usize::try_from(end.saturating_sub(offset))
+                .unwrap_or(usize::MAX)
+                .min(length);
             let mut bytes = vec![0; length];
-            file.file.read_exact_at(&mut bytes, offset).map(|()| Bytes::from(bytes))
+            file.file
+                .read_exact_at(&mut bytes, offset)
+                .map(|()| Bytes::from(bytes))
         });
         Box::pin(async move {
             answer.await?.map_err(|error| {
-                Error::new(ErrorKind::Os, "read", format!("the spill could not be read at {offset}: {error}")).with_source(error)
+                Error::new(
+                    ErrorKind::Os,
+                    "read",
+                    format!("the spill could not be read at {offset}: {error}"),
+                )
+                .with_source(error)
             })
         })
     }

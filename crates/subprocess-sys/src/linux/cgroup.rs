@@ -41,10 +41,12 @@ pub enum Unavailable {
 pub fn own_directory() -> Result<PathBuf, Unavailable> {
     let groups =
         fs::read("/proc/self/cgroup").map_err(|error| Unavailable::Unreadable("/proc/self/cgroup", error))?;
-    let group = groups.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"0::"));
+    let group = groups
+        .split(|&byte| byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"0::"));
     let group = group.ok_or(Unavailable::NoGroup)?;
-    let mounts =
-        fs::read("/proc/self/mountinfo").map_err(|error| Unavailable::Unreadable("/proc/self/mountinfo", error))?;
+    let mounts = fs::read("/proc/self/mountinfo")
+        .map_err(|error| Unavailable::Unreadable("/proc/self/mountinfo", error))?;
     mounts
         .split(|&byte| byte == b'\n')
         .filter_map(|line| directory_in_mount(line, group))
@@ -60,9 +62,15 @@ fn directory_in_mount(line: &[u8], group: &[u8]) -> Option<PathBuf> {
         return None;
     }
     let (root, point) = (unescape(fields.get(3)?), unescape(fields.get(4)?));
-    let below = if root == b"/" { group } else { group.strip_prefix(root.as_slice())? };
+    let below = if root == b"/" {
+        group
+    } else {
+        group.strip_prefix(root.as_slice())?
+    };
     let mut path = PathBuf::from(OsString::from_vec(point));
-    path.push(Path::new(std::ffi::OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below))));
+    path.push(Path::new(std::ffi::OsStr::from_bytes(
+        below.strip_prefix(b"/").unwrap_or(below),
+    )));
     Some(path)
 }
 
@@ -71,16 +79,16 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..3).filter(|_| first == b'\\').and_then(|digits| str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                plain.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                plain.push(first);
-                rest = after;
-            }
+        let digits = after
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| str::from_utf8(digits).ok());
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            plain.push(byte);
+            rest = &after[3..];
+        } else {
+            plain.push(first);
+            rest = after;
         }
     }
     plain
@@ -120,7 +128,12 @@ impl Parent {
     pub fn create(below: &Path, name: &str) -> Result<Self, Unavailable> {
         let path = below.join(name);
         let unusable = |errno| Unavailable::Directory(path.clone(), errno);
-        mkdirat(CWD, &path, Mode::RWXU | Mode::XGRP | Mode::RGRP | Mode::XOTH | Mode::ROTH).map_err(unusable)?;
+        mkdirat(
+            CWD,
+            &path,
+            Mode::RWXU | Mode::XGRP | Mode::RGRP | Mode::XOTH | Mode::ROTH,
+        )
+        .map_err(unusable)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(CWD, &path, flags, Mode::empty()) {
             Ok(directory) => Ok(Self { directory, path }),
@@ -142,7 +155,11 @@ impl Parent {
     ///
     /// `EAGAIN` past a limit of descendants, `ENOMEM`.
     pub fn make_leaf(&self, leaf: &str) -> Result<(), Errno> {
-        mkdirat(&self.directory, leaf, Mode::RWXU | Mode::XGRP | Mode::RGRP | Mode::XOTH | Mode::ROTH)
+        mkdirat(
+            &self.directory,
+            leaf,
+            Mode::RWXU | Mode::XGRP | Mode::RGRP | Mode::XOTH | Mode::ROTH,
+        )
     }
 
     /// Opens a leaf's directory, to clone into.
@@ -182,7 +199,10 @@ impl Parent {
         let mut buffer = [0_u8; 128];
         let length = self.read(leaf, "cgroup.events", &mut buffer)?;
         let text = &buffer[..length];
-        Ok(Events { populated: !contains(text, b"populated 0"), frozen: contains(text, b"frozen 1") })
+        Ok(Events {
+            populated: !contains(text, b"populated 0"),
+            frozen: contains(text, b"frozen 1"),
+        })
     }
 
     /// Appends the live processes of a leaf and of every group below it. Zombies are not listed by the kernel.
@@ -256,7 +276,10 @@ impl Parent {
                 .and_then(|digits| str::from_utf8(digits).ok()?.parse().ok())
                 .map_or(Duration::ZERO, Duration::from_micros)
         };
-        Ok(Times { user: microseconds(b"user_usec"), system: microseconds(b"system_usec") })
+        Ok(Times {
+            user: microseconds(b"user_usec"),
+            system: microseconds(b"system_usec"),
+        })
     }
 
     /// Tells whether an empty leaf is as it was made: no group below it, not a threaded one, no limit of its own.
@@ -271,7 +294,8 @@ impl Parent {
         }
         let says = |file: &str, expected: &[u8]| {
             let mut buffer = [0_u8; 64];
-            read_at(directory.as_fd(), file, &mut buffer).map(|length| buffer[..length].trim_ascii_end() == expected)
+            read_at(directory.as_fd(), file, &mut buffer)
+                .map(|length| buffer[..length].trim_ascii_end() == expected)
         };
         Ok(says("cgroup.max.descendants", b"max")?
             && says("cgroup.max.depth", b"max")?
@@ -333,7 +357,12 @@ fn read_at(directory: BorrowedFd<'_>, file: &str, buffer: &mut [u8]) -> Result<u
 }
 
 fn members_below(directory: BorrowedFd<'_>, members: &mut Vec<Pid>, depth: usize) -> Result<(), Errno> {
-    let procs = openat(directory, "cgroup.procs", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let procs = openat(
+        directory,
+        "cgroup.procs",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
     match procs.and_then(|procs| read_pids(procs, members)) {
         // A threaded group has no list of processes of its own; its domain, above, has.
         Ok(()) | Err(Errno::OPNOTSUPP) => {}
@@ -358,14 +387,18 @@ fn read_pids(procs: OwnedFd, members: &mut Vec<Pid>) -> Result<(), Errno> {
     let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
     fs::File::from(procs).read_to_end(&mut text).map_err(errno)?;
     // A process of another pid namespace is listed as 0.
-    let pids = text.split(|&byte| byte == b'\n').filter_map(|line| str::from_utf8(line).ok()?.parse().ok());
+    let pids = text
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| str::from_utf8(line).ok()?.parse().ok());
     members.extend(pids.filter_map(Pid::from_raw));
     Ok(())
 }
 
 fn remove_below(directory: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
     for name in below(directory)? {
-        if depth > 0 && let Ok(inner) = openat(directory, &name, DIRECTORY, Mode::empty()) {
+        if depth > 0
+            && let Ok(inner) = openat(directory, &name, DIRECTORY, Mode::empty())
+        {
             remove_below(inner.as_fd(), depth - 1)?;
         }
         match unlinkat(directory, name, AtFlags::REMOVEDIR) {
@@ -397,14 +430,20 @@ mod tests {
 
     #[test]
     fn a_group_is_found_below_its_mount() {
-        assert_eq!(directory_in_mount(MOUNT, b"/user.slice"), Some("/sys/fs/cgroup/user.slice".into()));
+        assert_eq!(
+            directory_in_mount(MOUNT, b"/user.slice"),
+            Some("/sys/fs/cgroup/user.slice".into())
+        );
         assert_eq!(directory_in_mount(MOUNT, b"/"), Some("/sys/fs/cgroup/".into()));
     }
 
     #[test]
     fn a_mount_of_a_part_of_the_hierarchy_shows_the_groups_of_that_part() {
         let line = b"30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw";
-        assert_eq!(directory_in_mount(line, b"/docker/abc/x"), Some("/sys/fs/cgroup/x".into()));
+        assert_eq!(
+            directory_in_mount(line, b"/docker/abc/x"),
+            Some("/sys/fs/cgroup/x".into())
+        );
         assert_eq!(directory_in_mount(line, b"/other"), None);
     }
 
@@ -416,7 +455,12 @@ mod tests {
 
     #[test]
     fn other_file_systems_and_broken_lines_are_passed_over() {
-        for line in [&b""[..], b"30 23 0:26 / /proc rw - proc proc rw", b"- cgroup2", b"1 2 3 4 - cgroup2"] {
+        for line in [
+            &b""[..],
+            b"30 23 0:26 / /proc rw - proc proc rw",
+            b"- cgroup2",
+            b"1 2 3 4 - cgroup2",
+        ] {
             assert_eq!(directory_in_mount(line, b"/x"), None);
         }
     }

@@ -54,7 +54,12 @@ impl Poller {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Edge-triggered, so that ringing needs no reading: each write is an edge.
-        epoll::add(&epoll, &bell, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)?;
+        epoll::add(
+            &epoll,
+            &bell,
+            EventData::new_u64(BELL),
+            EventFlags::IN | EventFlags::ET,
+        )?;
         Ok(Self { epoll, bell })
     }
 
@@ -93,11 +98,21 @@ impl Poller {
     /// # Errors
     ///
     /// None that can happen to an open set.
-    pub fn wait(&self, events: &mut Vec<Event>, ready: &mut Vec<Ready>, bound: Option<Duration>) -> Result<(), Errno> {
+    pub fn wait(
+        &self,
+        events: &mut Vec<Event>,
+        ready: &mut Vec<Ready>,
+        bound: Option<Duration>,
+    ) -> Result<(), Errno> {
         ready.clear();
         events.clear();
         events.reserve(BATCH);
-        let bound = bound.map(|bound| Timespec::try_from(bound).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 }));
+        let bound = bound.map(|bound| {
+            Timespec::try_from(bound).unwrap_or(Timespec {
+                tv_sec: 3600,
+                tv_nsec: 0,
+            })
+        });
         match epoll::wait(&self.epoll, spare_capacity(events), bound.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
@@ -105,7 +120,10 @@ impl Poller {
         for event in events.iter() {
             let (token, flags) = (event.data.u64(), event.flags);
             if token != BELL {
-                ready.push(Ready { token, hung_up: flags.intersects(EventFlags::HUP | EventFlags::ERR) });
+                ready.push(Ready {
+                    token,
+                    hung_up: flags.intersects(EventFlags::HUP | EventFlags::ERR),
+                });
             }
         }
         Ok(())

@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat, mkdirat, open, statat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat, mkdirat, open,
+    statat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -38,7 +39,9 @@ pub fn is_private_directory(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|status| {
         FileType::from_raw_mode(status.st_mode) == FileType::Directory
             && status.st_uid == geteuid().as_raw()
-            && Mode::from_raw_mode(status.st_mode).intersection(Mode::RWXG | Mode::RWXO).is_empty()
+            && Mode::from_raw_mode(status.st_mode)
+                .intersection(Mode::RWXG | Mode::RWXO)
+                .is_empty()
     })
 }
 
@@ -71,7 +74,10 @@ pub fn try_lock(file: impl AsFd) -> Result<bool, Errno> {
 ///
 /// None that can happen to an open file.
 pub fn links(file: impl AsFd) -> Result<u64, Errno> {
-    #[allow(clippy::useless_conversion, reason = "the width differs between architectures")]
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the width differs between architectures"
+    )]
     Ok(fstat(file)?.st_nlink.into())
 }
 

@@ -8,7 +8,10 @@ use super::syscall::{check, syscall};
 
 /// The features that are used where they are there. Each has another way out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each with a name")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each with a name"
+)]
 pub struct Kernel {
     /// `clone3` with `CLONE_CLEAR_SIGHAND` (Linux 5.5).
     pub clone3: bool,
@@ -37,8 +40,13 @@ impl Kernel {
         let clone3 = check(unsafe { syscall(libc::SYS_clone3, [0; 6]) }) == Err(libc::EINVAL);
         // An empty range at the top of the numbers closes nothing.
         // SAFETY: close_range takes integers.
-        let close_range =
-            check(unsafe { syscall(libc::SYS_close_range, [u32::MAX as usize, u32::MAX as usize, 0, 0, 0, 0]) }).is_ok();
+        let close_range = check(unsafe {
+            syscall(
+                libc::SYS_close_range,
+                [u32::MAX as usize, u32::MAX as usize, 0, 0, 0, 0],
+            )
+        })
+        .is_ok();
         let clone3 = clone3 && release >= (5, 5);
         Self {
             clone3,
@@ -54,7 +62,9 @@ impl Kernel {
 pub fn release() -> (u32, u32) {
     let uname = rustix::system::uname();
     let text = uname.release().to_string_lossy();
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+    let mut numbers = text
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|number| number.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 

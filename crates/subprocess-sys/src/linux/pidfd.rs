@@ -98,7 +98,6 @@ pub fn wait(child: impl AsFd, how: Wait) -> Result<Option<End>, Errno> {
         };
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    #[expect(clippy::cast_sign_loss, reason = "a descriptor and flags")]
     let arguments = [
         libc::P_PIDFD as usize,
         child as usize,
@@ -134,9 +133,11 @@ pub fn wait(child: impl AsFd, how: Wait) -> Result<Option<End>, Errno> {
     // SAFETY: likewise, a status.
     let status = unsafe { info.si_status() };
     let status = match info.si_code {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the kernel keeps eight bits")]
         libc::CLD_EXITED => Status::Exited(status as u8),
-        code => Status::Signaled { signal: status, core_dumped: code == libc::CLD_DUMPED },
+        code => Status::Signaled {
+            signal: status,
+            core_dumped: code == libc::CLD_DUMPED,
+        },
     };
     Ok(Some(End {
         status,
@@ -156,7 +157,10 @@ fn block_until_ended(fd: RawFd) -> Result<(), Errno> {
 }
 
 fn duration(time: libc::timeval) -> Duration {
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_usec).unwrap_or(0) * 1000)
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_usec).unwrap_or(0) * 1000,
+    )
 }
 
 /// `struct pidfd_info` (linux/pidfd.h), as first released.
@@ -187,9 +191,18 @@ pub(super) fn knows_info(process: RawFd) -> bool {
 }
 
 fn info(process: RawFd, mask: u64) -> Option<PidfdInfo> {
-    let mut info = PidfdInfo { mask, ..PidfdInfo::default() };
-    #[expect(clippy::cast_sign_loss, reason = "an open descriptor")]
-    let arguments = [process as usize, PIDFD_GET_INFO, (&raw mut info).expose_provenance(), 0, 0, 0];
+    let mut info = PidfdInfo {
+        mask,
+        ..PidfdInfo::default()
+    };
+    let arguments = [
+        process as usize,
+        PIDFD_GET_INFO,
+        (&raw mut info).expose_provenance(),
+        0,
+        0,
+        0,
+    ];
     // SAFETY: the structure is writable and as long as the request's number says.
     check(unsafe { syscall(libc::SYS_ioctl, arguments) }).ok()?;
     Some(info)
@@ -198,8 +211,10 @@ fn info(process: RawFd, mask: u64) -> Option<PidfdInfo> {
 fn from_wait_status(status: i32) -> Status {
     let signal = status & 0x7f;
     if signal == 0 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "eight bits (wait(2))")]
         return Status::Exited((status >> 8) as u8);
     }
-    Status::Signaled { signal, core_dumped: status & 0x80 != 0 }
+    Status::Signaled {
+        signal,
+        core_dumped: status & 0x80 != 0,
+    }
 }

@@ -25,7 +25,10 @@ pub struct Pipe {
 /// `EMFILE`, `ENFILE`.
 pub fn pipe() -> Result<Pipe, Errno> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    Ok(Pipe { reader: above_standard(reader)?, writer: above_standard(writer)? })
+    Ok(Pipe {
+        reader: above_standard(reader)?,
+        writer: above_standard(writer)?,
+    })
 }
 
 /// Opens the null device for reading and writing, numbered 3 or more.
@@ -54,8 +57,16 @@ fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Errno> {
 /// None that can happen to an open pipe.
 pub fn set_nonblocking(end: impl AsFd, nonblocking: bool) -> Result<(), Errno> {
     let flags = fcntl_getfl(&end)?;
-    let new = if nonblocking { flags | OFlags::NONBLOCK } else { flags - OFlags::NONBLOCK };
-    if new == flags { Ok(()) } else { fcntl_setfl(end, new) }
+    let new = if nonblocking {
+        flags | OFlags::NONBLOCK
+    } else {
+        flags - OFlags::NONBLOCK
+    };
+    if new == flags {
+        Ok(())
+    } else {
+        fcntl_setfl(end, new)
+    }
 }
 
 /// Sets the pipe's capacity in bytes and returns what it became.
@@ -160,4 +171,3 @@ pub fn open_standard_descriptors() -> Result<(), Errno> {
     }
     Ok(())
 }
-

@@ -14,7 +14,10 @@ pub struct BlockedSignals {
 
 /// Blocks every signal on this thread, those that the C library keeps for itself included.
 pub fn block_all() -> BlockedSignals {
-    BlockedSignals { old: set_mask(u64::MAX), _thread: PhantomData }
+    BlockedSignals {
+        old: set_mask(u64::MAX),
+        _thread: PhantomData,
+    }
 }
 
 impl BlockedSignals {
@@ -48,8 +51,14 @@ fn set_mask(new: u64) -> u64 {
 /// Tells whether a write to a pipe without readers would end this process: `SIGPIPE` has its default action.
 pub(super) fn pipe_signal_is_fatal() -> bool {
     let mut old = [0_usize; 4];
-    let arguments =
-        [libc::SIGPIPE.unsigned_abs() as usize, 0, (&raw mut old).expose_provenance(), size_of::<u64>(), 0, 0];
+    let arguments = [
+        libc::SIGPIPE.unsigned_abs() as usize,
+        0,
+        (&raw mut old).expose_provenance(),
+        size_of::<u64>(),
+        0,
+        0,
+    ];
     // SAFETY: no new action; the old one fits into four words on both architectures.
     unsafe { syscall(libc::SYS_rt_sigaction, arguments) };
     old[0] == libc::SIG_DFL
@@ -59,16 +68,51 @@ pub(super) fn pipe_signal_is_fatal() -> bool {
 pub(super) fn take_pipe_signal() {
     let set = 1_u64 << (libc::SIGPIPE - 1);
     let none = [0_i64; 2];
-    let arguments = [(&raw const set).expose_provenance(), 0, (&raw const none).expose_provenance(), size_of::<u64>(), 0, 0];
+    let arguments = [
+        (&raw const set).expose_provenance(),
+        0,
+        (&raw const none).expose_provenance(),
+        size_of::<u64>(),
+        0,
+        0,
+    ];
     // SAFETY: the set and the zero timeout are readable; no information is asked for.
     unsafe { syscall(libc::SYS_rt_sigtimedwait, arguments) };
 }
 
-/// The names of the signals, in the order of signal(7) on x86_64 and aarch64: `SIGHUP` is 1.
+/// The names of the signals, in the order of signal(7) on `x86_64` and `aarch64`: `SIGHUP` is 1.
 const NAMES: [&str; 31] = [
-    "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV",
-    "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN",
-    "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
 ];
 
 /// The first real-time signal that programs can use, as the C libraries here count it.
@@ -81,7 +125,9 @@ const REALTIME: i32 = 34;
 /// assert_eq!(dsh_subprocess_sys::signal::name(34), "SIGRTMIN+0");
 /// ```
 pub fn name(number: i32) -> std::borrow::Cow<'static, str> {
-    let standard = usize::try_from(number - 1).ok().and_then(|index| NAMES.get(index));
+    let standard = usize::try_from(number - 1)
+        .ok()
+        .and_then(|index| NAMES.get(index));
     match standard {
         Some(name) => (*name).into(),
         None => format!("SIGRTMIN{:+}", number - REALTIME).into(),

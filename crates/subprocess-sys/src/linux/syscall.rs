@@ -11,20 +11,18 @@ const MAX_ERRNO: usize = 4095;
 pub(crate) fn check(returned: usize) -> Result<usize, i32> {
     let error = returned.wrapping_neg();
     if (1..=MAX_ERRNO).contains(&error) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most 4,095")]
         return Err(error as i32);
     }
     Ok(returned)
 }
 
-/// Makes a system call.
+/// Makes a system call. Inlined, so that the child's code between clone and exec is one frame deep.
 ///
 /// # Safety
 ///
 /// The arguments must be what the call numbered `number` asks for: pointers among them must be valid for what it does
 /// with them.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
 pub(crate) unsafe fn syscall(number: libc::c_long, a: [usize; 6]) -> usize {
     let returned;
     // SAFETY: the convention of x86_64 (syscall(2)): number and result in rax, rcx and r11 clobbered. The effect of the
@@ -48,7 +46,6 @@ pub(crate) unsafe fn syscall(number: libc::c_long, a: [usize; 6]) -> usize {
 /// The arguments must be what the call numbered `number` asks for: pointers among them must be valid for what it does
 /// with them.
 #[cfg(target_arch = "aarch64")]
-#[inline(always)]
 pub(crate) unsafe fn syscall(number: libc::c_long, a: [usize; 6]) -> usize {
     let returned;
     // SAFETY: the convention of arm64 (syscall(2)): number in x8, result in x0. The effect of the call itself is the

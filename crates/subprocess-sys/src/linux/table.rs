@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpid, getsid, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_process_group};
+
+use super::syscall::{check, syscall};
 
 /// The longest command line that is shown, in bytes.
 const COMMAND: usize = 4096;
@@ -23,7 +25,8 @@ const FORKS_PER_SECOND: u128 = 50_000;
 pub fn is_ours() -> bool {
     static OURS: OnceLock<bool> = OnceLock::new();
     *OURS.get_or_init(|| {
-        fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == getpid().as_raw_nonzero().to_string().as_str())
+        fs::read_link("/proc/self")
+            .is_ok_and(|link| link.as_os_str() == getpid().as_raw_nonzero().to_string().as_str())
     })
 }
 
@@ -54,16 +57,18 @@ impl Session {
     /// Nothing that was in the session for the whole length of the call is missed: a process born during the look is
     /// either seen or the child of one that was seen.
     pub fn visit(&self, mut visit: impl FnMut(Pid, bool)) {
+        let leader = self.id.as_raw_nonzero().get();
         let wrapped = self.may_have_wrapped();
         let mut look = |pid: Pid| {
-            if pid != self.id && let Ok(session) = getsid(Some(pid)) {
-                let inside = session == self.id;
+            if pid != self.id
+                && let Some(session) = session_number(pid)
+            {
+                let inside = session == leader;
                 if inside || wrapped || pid.as_raw_nonzero() > self.id.as_raw_nonzero() {
                     visit(pid, inside);
                 }
             }
         };
-        let leader = self.id.as_raw_nonzero().get();
         let newest = newest_pid();
         match newest {
             Some(newest) if newest >= leader && newest - leader <= RANGE && !wrapped => {
@@ -81,7 +86,9 @@ impl Session {
                 pids().for_each(look);
             }
             // No usable table: the numbers that are likely, one by one.
-            None => (leader.saturating_add(1)..leader.saturating_add(32_768)).filter_map(Pid::from_raw).for_each(look),
+            None => (leader.saturating_add(1)..leader.saturating_add(32_768))
+                .filter_map(Pid::from_raw)
+                .for_each(look),
             // The table is listed in the order of the numbers, so a child is seen after its parent.
             Some(_) => pids().for_each(look),
         }
@@ -91,7 +98,10 @@ impl Session {
     fn may_have_wrapped(&self) -> bool {
         static PID_MAX: OnceLock<u128> = OnceLock::new();
         let max = *PID_MAX.get_or_init(|| {
-            fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(32_768)
+            fs::read_to_string("/proc/sys/kernel/pid_max")
+                .ok()
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or(32_768)
         });
         self.born.elapsed().as_millis() * FORKS_PER_SECOND / 1000 >= max
     }
@@ -116,7 +126,12 @@ impl Loadavg {
 
 fn loadavg() -> Option<&'static Loadavg> {
     static FILE: OnceLock<Option<Loadavg>> = OnceLock::new();
-    FILE.get_or_init(|| is_ours().then(|| fs::File::open("/proc/loadavg").ok().map(Loadavg)).flatten()).as_ref()
+    FILE.get_or_init(|| {
+        is_ours()
+            .then(|| fs::File::open("/proc/loadavg").ok().map(Loadavg))
+            .flatten()
+    })
+    .as_ref()
 }
 
 /// Returns this process.
@@ -126,7 +141,11 @@ pub fn this_process() -> Pid {
 
 /// Lists every process of the table, in the order of the numbers.
 pub fn pids() -> impl Iterator<Item = Pid> {
-    let entries = if is_ours() { fs::read_dir("/proc").ok() } else { None };
+    let entries = if is_ours() {
+        fs::read_dir("/proc").ok()
+    } else {
+        None
+    };
     entries.into_iter().flatten().filter_map(|entry| {
         let name = entry.ok()?.file_name();
         Pid::from_raw(name.to_str()?.parse().ok()?)
@@ -146,14 +165,26 @@ pub fn signal_group(group: Pid, signal: Signal) -> Result<(), Errno> {
     kill_process_group(group, signal)
 }
 
-/// Returns the process group of a process.
+/// Returns the process group of a process. `None` where it has none that this pid namespace has a number for.
 pub fn group_of(pid: Pid) -> Option<Pid> {
-    rustix::process::getpgid(Some(pid)).ok()
+    number(libc::SYS_getpgid, pid).and_then(Pid::from_raw)
 }
 
-/// Returns the session of a process.
+/// Returns the session of a process. `None` where it has none that this pid namespace has a number for.
 pub fn session_of(pid: Pid) -> Option<Pid> {
-    getsid(Some(pid)).ok()
+    session_number(pid).and_then(Pid::from_raw)
+}
+
+/// A process's session, 0 for kernel threads and for sessions of another pid namespace. `None` where there is no process.
+fn session_number(pid: Pid) -> Option<i32> {
+    number(libc::SYS_getsid, pid)
+}
+
+/// The library's calls take the answer for a pid, which 0 is not.
+fn number(call: libc::c_long, pid: Pid) -> Option<i32> {
+    // SAFETY: getsid and getpgid take one integer and touch no memory.
+    let answer = unsafe { syscall(call, [pid.as_raw_nonzero().get() as usize, 0, 0, 0, 0, 0]) };
+    check(answer).ok().map(|number| number as i32)
 }
 
 /// One line of the table (`proc_pid_stat(5)`).
@@ -184,7 +215,10 @@ pub fn entry(pid: Pid) -> Option<Entry> {
 /// Parses the content of `/proc/PID/stat`. The command in it may contain spaces, parentheses and line ends.
 pub fn parse_entry(line: &[u8]) -> Option<Entry> {
     let end = line.iter().rposition(|&byte| byte == b')')?;
-    let fields: Vec<&str> = str::from_utf8(line.get(end + 1..)?).ok()?.split_ascii_whitespace().collect();
+    let fields: Vec<&str> = str::from_utf8(line.get(end + 1..)?)
+        .ok()?
+        .split_ascii_whitespace()
+        .collect();
     Some(Entry {
         state: *fields.first()?.as_bytes().first()?,
         parent: fields.get(1)?.parse().ok()?,
@@ -209,7 +243,10 @@ pub fn command(pid: Pid) -> Option<String> {
 }
 
 fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 /// Returns a process's initial environment, entries separated by NULs, at most 256 KiB. `None` when it may not be read.
@@ -219,7 +256,9 @@ pub fn environment(pid: Pid) -> Option<Vec<u8>> {
 
 /// Returns the user that a process acts as.
 pub fn user(pid: Pid) -> Option<u32> {
-    fs::metadata(format!("/proc/{}", pid.as_raw_nonzero())).ok().map(|metadata| metadata.uid())
+    fs::metadata(format!("/proc/{}", pid.as_raw_nonzero()))
+        .ok()
+        .map(|metadata| metadata.uid())
 }
 
 fn read_bounded(pid: Pid, file: &str, bound: usize) -> Option<Vec<u8>> {
@@ -232,7 +271,9 @@ fn read_bounded(pid: Pid, file: &str, bound: usize) -> Option<Vec<u8>> {
 /// Tells whether a process holds the writing end of a pipe, named by its inode.
 pub fn holds_pipe(pid: Pid, inode: u64) -> bool {
     let wanted = format!("pipe:[{inode}]");
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())) else { return false };
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())) else {
+        return false;
+    };
     descriptors.flatten().any(|descriptor| {
         let path = descriptor.path();
         fs::read_link(&path).is_ok_and(|link| link.as_os_str().as_bytes() == wanted.as_bytes())
@@ -250,7 +291,12 @@ mod tests {
         let tail = "S 7 8 9 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
         for name in ["sh", "a b", "a) S 1 (b", "\n"] {
             let line = format!("42 ({name}) {tail}");
-            let expected = Entry { state: b'S', parent: 7, session: 9, start_time: 4711 };
+            let expected = Entry {
+                state: b'S',
+                parent: 7,
+                session: 9,
+                start_time: 4711,
+            };
             assert_eq!(parse_entry(line.as_bytes()), Some(expected), "{name:?}");
         }
     }
@@ -269,8 +315,17 @@ mod tests {
         assert!(pids().any(|pid| pid == itself));
         let entry = entry(itself).expect("this process has a line");
         assert!(!entry.is_dead());
-        assert_eq!(Some(entry.session), session_of(itself).map(|pid| pid.as_raw_nonzero().get()));
+        assert_eq!(
+            Some(entry.session),
+            session_of(itself).map(|pid| pid.as_raw_nonzero().get())
+        );
         assert!(command(itself).is_some_and(|command| !command.is_empty()));
+    }
+
+    #[test]
+    fn every_process_can_be_asked_for_its_session_kernel_threads_included() {
+        let asked = pids().filter(|pid| session_of(*pid).is_some() || group_of(*pid).is_none()).count();
+        assert!(asked > 0);
     }
 
     #[test]

@@ -63,7 +63,12 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
         // "0" names the writer (cgroups(7)).
         let itself = [b'0'];
         // SAFETY: the buffer is one byte long.
-        if let Err(errno) = check(unsafe { syscall(libc::SYS_write, [fd(order.join_cgroup), itself.as_ptr().addr(), 1, 0, 0, 0]) }) {
+        if let Err(errno) = check(unsafe {
+            syscall(
+                libc::SYS_write,
+                [fd(order.join_cgroup), itself.as_ptr().addr(), 1, 0, 0, 0],
+            )
+        }) {
             fail(report, FailedStep::JoinCgroup, errno, 0);
         }
     }
@@ -84,7 +89,17 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
     let none: u64 = 0;
     // SAFETY: the new set is eight bytes; no old one is asked for.
     unsafe {
-        syscall(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, (&raw const none).addr(), 0, SIGSET_BYTES, 0, 0]);
+        syscall(
+            libc::SYS_rt_sigprocmask,
+            [
+                libc::SIG_SETMASK as usize,
+                (&raw const none).addr(),
+                0,
+                SIGSET_BYTES,
+                0,
+                0,
+            ],
+        );
     }
     // SAFETY: the path is NUL-terminated and outlives the call, by the caller's promise.
     if let Err(errno) = check(unsafe { syscall(libc::SYS_chdir, [order.cwd.addr(), 0, 0, 0, 0, 0]) }) {
@@ -121,7 +136,12 @@ fn execute(order: &Order, report: &Report) -> ! {
                 fail(report, FailedStep::ExecShell, errno, index);
             }
             // Not here; or on a file system that does not answer, which the search passes over as glibc's does.
-            errno @ (libc::ENOENT | libc::EACCES | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT) => {
+            errno @ (libc::ENOENT
+            | libc::EACCES
+            | libc::ENOTDIR
+            | libc::ESTALE
+            | libc::ENODEV
+            | libc::ETIMEDOUT) => {
                 let telling_now = errno == libc::EACCES || (errno == libc::ENOENT && mode_of(candidate) != 0);
                 if telling.is_none() && telling_now {
                     telling = Some((index, errno));
@@ -137,29 +157,33 @@ fn execute(order: &Order, report: &Report) -> ! {
         }
         index = index.wrapping_add(1);
     }
-    match telling {
-        Some((index, errno)) => {
-            // SAFETY: the index was in the list before.
-            let candidate = unsafe { *order.candidates.wrapping_add(index) };
-            let mode = mode_of(candidate);
-            report.mode.store(mode, Ordering::Relaxed);
-            if errno == libc::ENOENT {
-                sample(report, candidate);
-            }
-            fail(report, FailedStep::Exec, errno, index)
-        }
-        None => {
-            let first = report.errno.load(Ordering::Relaxed);
-            let errno = if index == 1 && first != 0 { first } else { libc::ENOENT };
-            fail(report, FailedStep::Exec, errno, 0)
-        }
+    let Some((index, errno)) = telling else {
+        let first = report.errno.load(Ordering::Relaxed);
+        let errno = if index == 1 && first != 0 {
+            first
+        } else {
+            libc::ENOENT
+        };
+        fail(report, FailedStep::Exec, errno, 0)
+    };
+    // SAFETY: the index was in the list before.
+    let candidate = unsafe { *order.candidates.wrapping_add(index) };
+    report.mode.store(mode_of(candidate), Ordering::Relaxed);
+    if errno == libc::ENOENT {
+        sample(report, candidate);
     }
+    fail(report, FailedStep::Exec, errno, index)
 }
 
 /// Executes, or returns the error number.
 fn execve(path: *const c_char, arguments: *mut *const c_char, environment: *const *const c_char) -> i32 {
     // SAFETY: a NUL-terminated path and two null-terminated lists, by the promise made to `run`.
-    let returned = unsafe { syscall(libc::SYS_execve, [path.addr(), arguments.addr(), environment.addr(), 0, 0, 0]) };
+    let returned = unsafe {
+        syscall(
+            libc::SYS_execve,
+            [path.addr(), arguments.addr(), environment.addr(), 0, 0, 0],
+        )
+    };
     check(returned).err().unwrap_or(0)
 }
 
@@ -172,14 +196,22 @@ fn reset_signals(handlers_too: bool) {
             true
         } else {
             // SAFETY: no new action; the old one goes to memory of the kernel's size for it.
-            unsafe { syscall(libc::SYS_rt_sigaction, [number, 0, (&raw mut old).addr(), SIGSET_BYTES, 0, 0]) };
+            unsafe {
+                syscall(
+                    libc::SYS_rt_sigaction,
+                    [number, 0, (&raw mut old).addr(), SIGSET_BYTES, 0, 0],
+                )
+            };
             // The handler is the first field on both architectures.
             old[0] != 0
         };
         if ignored_or_handled {
             // SAFETY: a zeroed action; SIGKILL and SIGSTOP refuse it, which changes nothing.
             unsafe {
-                syscall(libc::SYS_rt_sigaction, [number, (&raw const DEFAULT_ACTION).addr(), 0, SIGSET_BYTES, 0, 0]);
+                syscall(
+                    libc::SYS_rt_sigaction,
+                    [number, (&raw const DEFAULT_ACTION).addr(), 0, SIGSET_BYTES, 0, 0],
+                );
             }
         }
         number = number.wrapping_add(1);
@@ -191,7 +223,9 @@ fn place(number: i32, source: i32) -> Result<(), i32> {
     if source == INHERIT {
         // A descriptor that the host marked close-on-exec is inherited all the same: that was asked for.
         // SAFETY: fcntl with an integer argument.
-        return match check(unsafe { syscall(libc::SYS_fcntl, [fd(number), libc::F_SETFD as usize, 0, 0, 0, 0]) }) {
+        return match check(unsafe {
+            syscall(libc::SYS_fcntl, [fd(number), libc::F_SETFD as usize, 0, 0, 0, 0])
+        }) {
             Ok(_) => Ok(()),
             Err(libc::EBADF) => open_null(number),
             Err(errno) => Err(errno),
@@ -206,7 +240,17 @@ fn place(number: i32, source: i32) -> Result<(), i32> {
 fn open_null(number: i32) -> Result<(), i32> {
     // SAFETY: a NUL-terminated path.
     let opened = check(unsafe {
-        syscall(libc::SYS_openat, [fd(libc::AT_FDCWD), c"/dev/null".as_ptr().addr(), libc::O_RDWR as usize, 0, 0, 0])
+        syscall(
+            libc::SYS_openat,
+            [
+                fd(libc::AT_FDCWD),
+                c"/dev/null".as_ptr().addr(),
+                libc::O_RDWR as usize,
+                0,
+                0,
+                0,
+            ],
+        )
     })?;
     if opened == fd(number) {
         return Ok(());
@@ -222,20 +266,36 @@ fn open_null(number: i32) -> Result<(), i32> {
 fn close_all(with_close_range: bool) -> Result<(), i32> {
     if with_close_range {
         // SAFETY: close_range takes integers.
-        return check(unsafe { syscall(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0]) }).map(drop);
+        return check(unsafe { syscall(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0]) })
+            .map(drop);
     }
     // The table of this process, by itself: the directory's own descriptor is in it and is closed last.
     let flags = libc::O_RDONLY | libc::O_DIRECTORY;
     // SAFETY: a NUL-terminated path.
     let listed = check(unsafe {
-        syscall(libc::SYS_openat, [fd(libc::AT_FDCWD), c"/proc/self/fd".as_ptr().addr(), flags as usize, 0, 0, 0])
+        syscall(
+            libc::SYS_openat,
+            [
+                fd(libc::AT_FDCWD),
+                c"/proc/self/fd".as_ptr().addr(),
+                flags as usize,
+                0,
+                0,
+                0,
+            ],
+        )
     });
-    let Ok(directory) = listed else { return close_up_to_the_limit() };
+    let Ok(directory) = listed else {
+        return close_up_to_the_limit();
+    };
     let mut entries = [0_u8; 2048];
     loop {
         // SAFETY: the buffer has the length that is said.
         let filled = check(unsafe {
-            syscall(libc::SYS_getdents64, [directory, entries.as_mut_ptr().addr(), entries.len(), 0, 0, 0])
+            syscall(
+                libc::SYS_getdents64,
+                [directory, entries.as_mut_ptr().addr(), entries.len(), 0, 0, 0],
+            )
         })?;
         if filled == 0 {
             break;
@@ -246,11 +306,12 @@ fn close_all(with_close_range: bool) -> Result<(), i32> {
             let entry = entries.as_ptr().wrapping_add(at);
             // SAFETY: the kernel wrote whole entries into the first `filled` bytes.
             let length = unsafe { ptr::read_unaligned(entry.wrapping_add(16).cast::<u16>()) };
-            if let Some(open) = number_of(entry.wrapping_add(19)) {
-                if open > 2 && open != directory {
-                    // SAFETY: close takes an integer.
-                    unsafe { syscall(libc::SYS_close, [open, 0, 0, 0, 0, 0]) };
-                }
+            if let Some(open) = number_of(entry.wrapping_add(19))
+                && open > 2
+                && open != directory
+            {
+                // SAFETY: close takes an integer.
+                unsafe { syscall(libc::SYS_close, [open, 0, 0, 0, 0, 0]) };
             }
             at = at.wrapping_add(length as usize);
         }
@@ -265,9 +326,23 @@ fn close_up_to_the_limit() -> Result<(), i32> {
     let mut limit = [0_u64; 2];
     // SAFETY: prlimit64 of this process writes the two fields of the old limit.
     check(unsafe {
-        syscall(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, limit.as_mut_ptr().addr(), 0, 0])
+        syscall(
+            libc::SYS_prlimit64,
+            [
+                0,
+                libc::RLIMIT_NOFILE as usize,
+                0,
+                limit.as_mut_ptr().addr(),
+                0,
+                0,
+            ],
+        )
     })?;
-    let end = if limit[0] < 1 << 20 { limit[0] as usize } else { 1 << 20 };
+    let end = if limit[0] < 1 << 20 {
+        limit[0] as usize
+    } else {
+        1 << 20
+    };
     let mut number = 3_usize;
     while number < end {
         // SAFETY: close takes an integer.
@@ -285,7 +360,11 @@ fn number_of(mut digit: *const u8) -> Option<usize> {
         let byte = unsafe { *digit };
         match byte {
             0 => return Some(number),
-            b'0'..=b'9' => number = number.wrapping_mul(10).wrapping_add(byte.wrapping_sub(b'0') as usize),
+            b'0'..=b'9' => {
+                number = number
+                    .wrapping_mul(10)
+                    .wrapping_add(byte.wrapping_sub(b'0') as usize);
+            }
             _ => return None,
         }
         digit = digit.wrapping_add(1);
@@ -299,7 +378,14 @@ fn sample(report: &Report, path: *const c_char) -> bool {
     let opened = check(unsafe {
         syscall(
             libc::SYS_openat,
-            [fd(libc::AT_FDCWD), path.addr(), (libc::O_RDONLY | libc::O_NONBLOCK) as usize, 0, 0, 0],
+            [
+                fd(libc::AT_FDCWD),
+                path.addr(),
+                (libc::O_RDONLY | libc::O_NONBLOCK) as usize,
+                0,
+                0,
+                0,
+            ],
         )
     });
     let Ok(file) = opened else { return false };
@@ -308,7 +394,6 @@ fn sample(report: &Report, path: *const c_char) -> bool {
     let read = check(unsafe { syscall(libc::SYS_read, [file, buffer.addr(), SAMPLE, 0, 0, 0]) }).unwrap_or(0);
     // SAFETY: close takes an integer.
     unsafe { syscall(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
-    #[expect(clippy::cast_possible_truncation, reason = "at most SAMPLE")]
     report.sample_length.store(read as u32, Ordering::Relaxed);
     for byte in report.sample.iter().take(read) {
         match byte.load(Ordering::Relaxed) {
@@ -328,7 +413,14 @@ fn mode_of(path: *const c_char) -> u32 {
     let looked = check(unsafe {
         syscall(
             libc::SYS_statx,
-            [fd(libc::AT_FDCWD), path.addr(), 0, libc::STATX_TYPE as usize | libc::STATX_MODE as usize, status.as_mut_ptr().addr(), 0],
+            [
+                fd(libc::AT_FDCWD),
+                path.addr(),
+                0,
+                libc::STATX_TYPE as usize | libc::STATX_MODE as usize,
+                status.as_mut_ptr().addr(),
+                0,
+            ],
         )
     });
     match looked {
@@ -340,7 +432,6 @@ fn mode_of(path: *const c_char) -> u32 {
 /// Tells the parent what failed, and ends.
 fn fail(report: &Report, step: FailedStep, errno: i32, candidate: usize) -> ! {
     report.errno.store(errno, Ordering::Relaxed);
-    #[expect(clippy::cast_possible_truncation, reason = "a PATH has fewer entries")]
     report.candidate.store(candidate as u32, Ordering::Relaxed);
     report.step.store(step.code(), Ordering::Release);
     loop {
@@ -350,7 +441,6 @@ fn fail(report: &Report, step: FailedStep, errno: i32, candidate: usize) -> ! {
 }
 
 /// A descriptor as a system call's argument.
-#[expect(clippy::cast_sign_loss, reason = "system calls take negative descriptors sign-extended")]
 const fn fd(number: i32) -> usize {
     number as isize as usize
 }

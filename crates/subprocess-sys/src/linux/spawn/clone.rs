@@ -74,9 +74,18 @@ pub enum StartError {
 /// # Errors
 ///
 /// When there is no child: no memory, no process (`EAGAIN`), no descriptor (`EMFILE`).
-pub fn start(program: Program, launch: Launch<'_>, kernel: Kernel, bound: Duration) -> Result<Started, StartError> {
+pub fn start(
+    program: Program,
+    launch: Launch<'_>,
+    kernel: Kernel,
+    bound: Duration,
+) -> Result<Started, StartError> {
     let stack = Stack::take().map_err(StartError::Stack)?;
-    let mut shared = Box::new(Shared { report: Report::new(), program, order: None });
+    let mut shared = Box::new(Shared {
+        report: Report::new(),
+        program,
+        order: None,
+    });
     let report = &raw const shared.report;
     let order = Order {
         arguments: shared.program.arguments(),
@@ -103,7 +112,14 @@ pub fn start(program: Program, launch: Launch<'_>, kernel: Kernel, bound: Durati
     match cloned {
         Ok((pid, pidfd)) => {
             let session_error = None;
-            let pending = Pending { child: Some(Running { pid, pidfd, session_error }), memory: ManuallyDrop::new((shared, stack)) };
+            let pending = Pending {
+                child: Some(Running {
+                    pid,
+                    pidfd,
+                    session_error,
+                }),
+                memory: ManuallyDrop::new((shared, stack)),
+            };
             Ok(pending.wait_for(Some(bound)))
         }
         Err(errno) => {
@@ -142,7 +158,10 @@ impl Pending {
     ///
     /// Never: the child is there until the value is consumed.
     pub fn pid(&self) -> Pid {
-        self.child.as_ref().expect("a pending child has not been taken").pid
+        self.child
+            .as_ref()
+            .expect("a pending child has not been taken")
+            .pid
     }
 
     /// Returns the child's descriptor.
@@ -151,7 +170,11 @@ impl Pending {
     ///
     /// Never: the child is there until the value is consumed.
     pub fn pidfd(&self) -> &OwnedFd {
-        &self.child.as_ref().expect("a pending child has not been taken").pidfd
+        &self
+            .child
+            .as_ref()
+            .expect("a pending child has not been taken")
+            .pidfd
     }
 
     /// Waits until the child runs its program or has failed. It blocks the calling thread, and ends early only when the
@@ -170,25 +193,26 @@ impl Pending {
             };
             // Not private: the kernel wakes with the shared form (clone(2), CLONE_CHILD_CLEARTID). Every reason to wake up
             // leads back to the test above.
-            let _ = futex::wait(&self.memory.0.report.alive, futex::Flags::empty(), 1, left.as_ref());
+            let _ = futex::wait(
+                &self.memory.0.report.alive,
+                futex::Flags::empty(),
+                1,
+                left.as_ref(),
+            );
         }
         let mut running = self.child.take().expect("a pending child has not been taken");
         // SAFETY: `alive` is 0, so the child has left this memory; it is taken once, since `self` is not used again.
         let (shared, stack) = unsafe { ManuallyDrop::take(&mut self.memory) };
         stack.put_back();
         let Shared { report, program, .. } = *shared;
-        match report.failure() {
-            Some(failure) => {
-                // It is exiting: this takes microseconds. ECHILD means that somebody else reaped it.
-                let _ = pidfd::wait(&running.pidfd, pidfd::Wait::Block);
-                Started::Failed(failure, program)
-            }
-            None => {
-                let session = report.session_errno.load(Ordering::Relaxed);
-                running.session_error = (session != 0).then(|| Errno::from_raw_os_error(session));
-                Started::Running(running)
-            }
+        if let Some(failure) = report.failure() {
+            // It is exiting: this takes microseconds. ECHILD means that somebody else reaped it.
+            let _ = pidfd::wait(&running.pidfd, pidfd::Wait::Block);
+            return Started::Failed(failure, program);
         }
+        let session = report.session_errno.load(Ordering::Relaxed);
+        running.session_error = (session != 0).then(|| Errno::from_raw_os_error(session));
+        Started::Running(running)
     }
 }
 
@@ -227,7 +251,6 @@ unsafe fn clone_child(
     let mut pidfd: RawFd = -1;
     // SAFETY: the field is part of the report that the caller keeps.
     let alive = unsafe { &raw const (*report).alive };
-    #[expect(clippy::cast_sign_loss, reason = "clone flags are bits")]
     let flags = (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64;
     let returned = if kernel.clone3 {
         let args = CloneArgs {
@@ -247,12 +270,24 @@ unsafe fn clone_child(
         let top = unsafe { bottom.add(length) };
         let flags = flags as usize | libc::SIGCHLD as usize;
         // SAFETY: as above.
-        unsafe { clone(flags, top, &raw mut pidfd, alive.cast_mut().cast(), child::run, order.cast()) }
+        unsafe {
+            clone(
+                flags,
+                top,
+                &raw mut pidfd,
+                alive.cast_mut().cast(),
+                child::run,
+                order.cast(),
+            )
+        }
     };
     let pid = check(returned).map_err(Errno::from_raw_os_error)?;
     // SAFETY: the kernel made this descriptor for this call, and nobody else knows it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("clone returns the child's pid to its parent");
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .expect("clone returns the child's pid to its parent");
     Ok((pid, pidfd))
 }
 

@@ -61,15 +61,26 @@ impl Program {
         };
         let mut arguments = vec![add(&[SHELL])];
         arguments.extend(argv.into_iter().map(|argument| add(&[argument])));
-        let environment: Vec<usize> =
-            environment.into_iter().map(|(name, value)| add(&[name, b"=", value])).collect();
-        let candidates: Vec<usize> = candidates.into_iter().map(|candidate| add(&[candidate])).collect();
+        let environment: Vec<usize> = environment
+            .into_iter()
+            .map(|(name, value)| add(&[name, b"=", value]))
+            .collect();
+        let candidates: Vec<usize> = candidates
+            .into_iter()
+            .map(|candidate| add(&[candidate]))
+            .collect();
         let cwd = add(&[cwd]);
 
         let base = strings.as_ptr();
         let pointer = |offset: usize| base.wrapping_add(offset).cast::<c_char>();
         let list = |offsets: Vec<usize>| offsets.into_iter().map(pointer).chain([ptr::null()]).collect();
-        Self { arguments: list(arguments), environment: list(environment), candidates: list(candidates), cwd: pointer(cwd), strings }
+        Self {
+            arguments: list(arguments),
+            environment: list(environment),
+            candidates: list(candidates),
+            cwd: pointer(cwd),
+            strings,
+        }
     }
 
     /// Returns the path that was tried at a place of the list.
@@ -215,7 +226,10 @@ impl Report {
             errno: self.errno.load(Ordering::Relaxed),
             candidate: self.candidate.load(Ordering::Relaxed) as usize,
             mode: (mode != 0).then_some(mode),
-            sample: self.sample[..length].iter().map(|byte| byte.load(Ordering::Relaxed)).collect(),
+            sample: self.sample[..length]
+                .iter()
+                .map(|byte| byte.load(Ordering::Relaxed))
+                .collect(),
         })
     }
 }

@@ -3,6 +3,9 @@
 //! Whoever holds the state's lock may move the tree on: a caller that terminates it, the runtime's thread when a process
 //! ends or a deadline passes. Promises are set under the lock and woken after it, since a waker may run anybody's code.
 
+mod exit;
+mod facts;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -10,13 +13,16 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Member, Outcome, Ownership, SignalName, Started, StreamName, Usage};
+use dsh_subprocess::{
+    Error, ErrorKind, MayHaveStarted, Member, Outcome, SignalName, Started, StreamName, Usage,
+};
 use dsh_subprocess_sys::event::Interest;
-use dsh_subprocess_sys::pidfd::{self, End, Pid, Status, Wait};
+use dsh_subprocess_sys::pidfd::{self, End, Pid, Signal, Status, Wait};
 use dsh_subprocess_sys::{pipe, signal};
-use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use self::exit::Exit;
+use self::facts::usage;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
 use crate::machine::Machine;
@@ -41,18 +47,7 @@ pub(crate) struct Tree {
     pub(crate) started: Promise<Result<Started, Error>>,
     pub(crate) done: Promise<Result<Outcome, Error>>,
     used: Promise<Usage>,
-    exit: Mutex<Exit>,
-    exit_changed: Notify,
-}
-
-/// What is known of the end of the whole tree.
-#[derive(Debug, Default)]
-enum Exit {
-    #[default]
-    NotYet,
-    /// Members outlived `SIGKILL` by the bound. They may still go.
-    Overdue(Error),
-    Gone,
+    exit: Exit,
 }
 
 #[derive(Debug)]
@@ -69,8 +64,10 @@ struct State {
     feed: Option<Arc<Feed>>,
     watched: HashMap<u64, (Pid, OwnedFd)>,
     group: Option<(u64, OwnedFd)>,
-    /// No member could be watched: look again at this time.
+    /// No descriptor was left to signal or to watch a member with: look again at this time.
     blind_until: Option<Instant>,
+    /// A signal that could not be sent for want of a descriptor.
+    owed: Option<Act>,
     drain_until: Option<Instant>,
     timer: Option<TimerKey>,
     /// Members that outlived the target and were signalled.
@@ -129,11 +126,15 @@ impl Tree {
                 watched: HashMap::new(),
                 group: None,
                 blind_until: None,
+                owed: None,
                 drain_until: None,
                 timer: None,
                 ended: Vec::new(),
                 held: Vec::new(),
-                evidence: Evidence { pipes: Vec::new(), variables },
+                evidence: Evidence {
+                    pipes: Vec::new(),
+                    variables,
+                },
                 cancelled: None,
                 has_session: true,
                 trace: None,
@@ -141,8 +142,7 @@ impl Tree {
             started: Promise::new(),
             done: Promise::new(),
             used: Promise::new(),
-            exit: Mutex::default(),
-            exit_changed: Notify::new(),
+            exit: Exit::default(),
         });
         tree.arm(cancel);
         tree
@@ -152,7 +152,11 @@ impl Tree {
     fn arm(self: &Arc<Self>, cancel: &CancellationToken) {
         let waker = Waker::from(Arc::new(CancelWaker(Arc::downgrade(self))));
         let mut cancelled = Box::pin(cancel.clone().cancelled_owned());
-        if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+        if cancelled
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
             self.terminate();
         } else {
             lock(&self.state).cancelled = Some(cancelled);
@@ -190,27 +194,39 @@ impl Tree {
         } else {
             Act::Rest
         };
-        self.act(&mut state, late);
+        Self::act(&mut state, late);
     }
 
     /// The target runs: its end is awaited from now on.
     pub(crate) fn running(self: &Arc<Self>, pid: Pid, pidfd: OwnedFd) {
         let mut state = lock(&self.state);
-        let mut after = Afterwards { started: true, ..Afterwards::default() };
+        let mut after = Afterwards {
+            started: true,
+            ..Afterwards::default()
+        };
         let number = pid.as_raw_nonzero().get().unsigned_abs();
         self.started.set(Ok(Started::new(Some(number))));
         let reactor = &self.machine.reactor;
         let token = reactor.token();
-        match reactor.watch(&pidfd, token, Interest::Readable, Source::Leader(Arc::clone(self))) {
+        match reactor.watch(
+            &pidfd,
+            token,
+            Interest::Readable,
+            Source::Leader(Arc::clone(self)),
+        ) {
             Ok(()) => state.leader = Some(Leader { pidfd, token }),
             Err(error) => {
                 // Nothing can tell its end any more, so there must be one now.
                 state.leader = Some(Leader { pidfd, token });
-                let lost = Error::new(ErrorKind::ResourceExhausted, "spawn", format!("the end of process {number} cannot be awaited: it was killed"))
-                    .with_started(MayHaveStarted::Yes)
-                    .with_source(error);
+                let lost = Error::new(
+                    ErrorKind::ResourceExhausted,
+                    "spawn",
+                    format!("the end of process {number} cannot be awaited: it was killed"),
+                )
+                .with_started(MayHaveStarted::Yes)
+                .with_source(error);
                 let act = state.ladder.kill(Instant::now());
-                self.act(&mut state, act);
+                Self::act(&mut state, act);
                 if let Some(leader) = &state.leader {
                     let _ = pidfd::wait(&leader.pidfd, Wait::Block);
                 }
@@ -225,19 +241,21 @@ impl Tree {
     /// The target is on its way, and nobody can tell whether it arrives. Its end is awaited all the same.
     pub(crate) fn unobserved(self: &Arc<Self>, pid: Pid, pidfd: std::io::Result<OwnedFd>, error: &Error) {
         self.started.set(Err(error.clone()));
-        match pidfd {
-            Ok(pidfd) => self.running(pid, pidfd),
-            Err(_) => {
-                self.kill();
-                self.failed(error);
-            }
+        if let Ok(pidfd) = pidfd {
+            self.running(pid, pidfd);
+        } else {
+            self.kill();
+            self.failed(error);
         }
     }
 
     /// There is no target, and never will be.
     pub(crate) fn failed(&self, error: &Error) {
         let mut state = lock(&self.state);
-        let mut after = Afterwards { started: true, ..Afterwards::default() };
+        let mut after = Afterwards {
+            started: true,
+            ..Afterwards::default()
+        };
         state.pid = None;
         self.started.set(Err(error.clone()));
         after.done = self.done.set(Err(error.clone()));
@@ -245,6 +263,9 @@ impl Tree {
             stream.cut();
         }
         self.gone(&mut state, &mut after);
+        if let Some(key) = state.timer.take() {
+            self.machine.reactor.unschedule(key);
+        }
         drop(state);
         self.finish(after);
     }
@@ -266,7 +287,12 @@ impl Tree {
             }
             // Somebody else in the host took the status.
             Err(_) => {
-                let status = self.machine.kernel.pidfd_get_info.then(|| pidfd::reaped_status(&leader.pidfd)).flatten();
+                let status = self
+                    .machine
+                    .kernel
+                    .pidfd_get_info
+                    .then(|| pidfd::reaped_status(&leader.pidfd))
+                    .flatten();
                 if let Owner::Session(session) = &mut state.owner {
                     session.unpin();
                 }
@@ -295,7 +321,9 @@ impl Tree {
     /// A watched member has ended.
     pub(crate) fn member_ended(self: &Arc<Self>, token: u64) {
         let mut state = lock(&self.state);
-        let Some((_, pidfd)) = state.watched.remove(&token) else { return };
+        let Some((_, pidfd)) = state.watched.remove(&token) else {
+            return;
+        };
         self.machine.reactor.forget(&pidfd, token);
         let mut after = Afterwards::default();
         // As long as another watched one lives the tree is not gone, and there is nothing to look for.
@@ -313,8 +341,9 @@ impl Tree {
         let Some((_, events)) = &state.group else { return };
         // Read to be told of the next change.
         let mut content = [0; 64];
-        let populated = pipe::read_start(events, &mut content)
-            .map_or(true, |length| !content[..length].windows(11).any(|line| line == b"populated 0"));
+        let populated = pipe::read_start(events, &mut content).map_or(true, |length| {
+            !content[..length].windows(11).any(|line| line == b"populated 0")
+        });
         let mut after = Afterwards::default();
         if !populated || state.watched.is_empty() {
             self.look(&mut state, &mut after);
@@ -349,7 +378,12 @@ impl Tree {
         let mut after = Afterwards::default();
         if state.drain_until.is_some_and(|until| until <= now) {
             state.drain_until = None;
-            state.held = state.streams.iter().filter(|(_, stream)| stream.is_open()).map(|(name, stream)| (*name, stream.inode)).collect();
+            state.held = state
+                .streams
+                .iter()
+                .filter(|(_, stream)| stream.is_open())
+                .map(|(name, stream)| (*name, stream.inode))
+                .collect();
             for (_, stream) in &state.streams {
                 // Where another thread is stuck in a write to a file, the stream is sealed when that returns.
                 stream.cut();
@@ -358,13 +392,16 @@ impl Tree {
         }
         if state.blind_until.is_some_and(|until| until <= now) {
             state.blind_until = None;
+            if let Some(owed) = state.owed.take() {
+                Self::act(&mut state, owed);
+            }
             if state.watched.is_empty() && state.outcome.is_some() {
                 self.look(&mut state, &mut after);
             }
         }
         match state.ladder.elapse(now) {
             Act::ReportSurvivors => after.exit |= self.report_survivors(&state),
-            act => self.act(&mut state, act),
+            act => Self::act(&mut state, act),
         }
         self.reschedule(&mut state);
         drop(state);
@@ -373,9 +410,13 @@ impl Tree {
 
     /// Begins the ladder.
     pub(crate) fn terminate(self: &Arc<Self>) {
+        // A forked child may drop a guard of its parent's: the tree is not its to end.
+        if !self.machine.is_at_home() {
+            return;
+        }
         let mut state = lock(&self.state);
         let act = state.ladder.terminate(Instant::now());
-        self.act(&mut state, act);
+        Self::act(&mut state, act);
         self.reschedule(&mut state);
     }
 
@@ -383,11 +424,11 @@ impl Tree {
     pub(crate) fn kill(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         let act = state.ladder.kill(Instant::now());
-        self.act(&mut state, act);
+        Self::act(&mut state, act);
         self.reschedule(&mut state);
     }
 
-    fn act(&self, state: &mut State, act: Act) {
+    fn act(state: &mut State, act: Act) {
         if !matches!(act, Act::Ask | Act::Kill) {
             return;
         }
@@ -395,9 +436,25 @@ impl Tree {
             let pids = state.owner.pids();
             note_ended(&mut state.ended, pids);
         }
-        match act {
-            Act::Ask => state.owner.ask(),
-            _ => state.owner.kill(),
+        // The target is signalled by its own descriptor where the owner does not see it: it may have moved itself.
+        let target = state.leader.as_ref().filter(|_| state.outcome.is_none());
+        let delivered = if act == Act::Ask {
+            state.owner.ask(state.pid).map(|reached| {
+                if let Some(target) = target.filter(|_| !reached) {
+                    let _ = pidfd::send(&target.pidfd, Signal::TERM);
+                    let _ = pidfd::send(&target.pidfd, Signal::CONT);
+                }
+            })
+        } else {
+            if let Some(target) = target {
+                let _ = pidfd::send(&target.pidfd, Signal::KILL);
+            }
+            state.owner.kill()
+        };
+        state.owed = delivered.is_err().then_some(act);
+        if let Err(errno) = delivered {
+            tracing::warn!(%errno, "the members of a tree could not be listed; it is tried again");
+            state.blind_until = Some(Instant::now() + BLIND);
         }
     }
 
@@ -418,7 +475,10 @@ impl Tree {
         {
             // The backstop: late by the kernel's rate limit, and certain. Then another look, for what ended in between.
             let token = reactor.token();
-            if reactor.watch(&events, token, Interest::Changes, Source::Group(Arc::clone(self))).is_ok() {
+            if reactor
+                .watch(&events, token, Interest::Changes, Source::Group(Arc::clone(self)))
+                .is_ok()
+            {
                 state.group = Some((token, events));
             }
             look = state.owner.look();
@@ -431,12 +491,20 @@ impl Tree {
             note_ended(&mut state.ended, look.held.iter().map(|(pid, _)| *pid));
         }
         if state.ladder.is_killing() {
-            // Born since the last signal.
-            state.owner.kill();
+            // Born since the last signal; whoever cannot be reached is looked for again.
+            let _ = state.owner.kill();
         }
         for (pid, process) in look.held {
             let token = reactor.token();
-            if reactor.watch(&process, token, Interest::Readable, Source::Member(Arc::clone(self))).is_ok() {
+            if reactor
+                .watch(
+                    &process,
+                    token,
+                    Interest::Readable,
+                    Source::Member(Arc::clone(self)),
+                )
+                .is_ok()
+            {
                 state.watched.insert(token, (pid, process));
             }
         }
@@ -456,6 +524,7 @@ impl Tree {
             reactor.forget(&events, token);
         }
         state.blind_until = None;
+        state.owed = None;
         if let Some(leader) = state.leader.take()
             && state.outcome.is_some()
         {
@@ -468,7 +537,7 @@ impl Tree {
         after.owner = Some(std::mem::replace(&mut state.owner, Owner::Nobody));
         after.cancelled = state.cancelled.take();
         after.feed = state.feed.take();
-        *lock(&self.exit) = Exit::Gone;
+        self.exit.set_gone();
         after.exit = true;
     }
 
@@ -479,12 +548,22 @@ impl Tree {
     }
 
     fn report_survivors(&self, state: &State) -> bool {
-        let mut survivors: Vec<Member> = state.owner.pids().into_iter().filter_map(owner::member).take(NAMED).collect();
+        let mut survivors: Vec<Member> = state
+            .owner
+            .pids()
+            .into_iter()
+            .filter_map(owner::member)
+            .take(NAMED)
+            .collect();
         if survivors.is_empty() {
             survivors.extend(state.watched.values().filter_map(|(pid, _)| owner::member(*pid)));
         }
         let names: Vec<String> = survivors.iter().take(8).map(ToString::to_string).collect();
-        let more = if survivors.len() > names.len() { ", …" } else { "" };
+        let more = if survivors.len() > names.len() {
+            ", …"
+        } else {
+            ""
+        };
         let error = Error::new(
             ErrorKind::Survivors,
             "terminate",
@@ -497,13 +576,16 @@ impl Tree {
         )
         .with_started(MayHaveStarted::Yes)
         .with_survivors(survivors);
-        *lock(&self.exit) = Exit::Overdue(error);
+        self.exit.set_overdue(error);
         true
     }
 
     /// Sets the timer to the next deadline.
     fn reschedule(self: &Arc<Self>, state: &mut State) {
-        let due = [state.ladder.due(), state.drain_until, state.blind_until].into_iter().flatten().min();
+        let due = [state.ladder.due(), state.drain_until, state.blind_until]
+            .into_iter()
+            .flatten()
+            .min();
         if state.timer.map(|(at, _)| at) == due {
             return;
         }
@@ -515,7 +597,8 @@ impl Tree {
 
     /// Takes the timer back where no deadline is left; a deadline that is merely later is found when the timer fires.
     fn reschedule_weak(&self, state: &mut State) {
-        if state.ladder.due().is_none() && state.blind_until.is_none()
+        if state.ladder.due().is_none()
+            && state.blind_until.is_none()
             && let Some(key) = state.timer.take()
         {
             self.machine.reactor.unschedule(key);
@@ -530,7 +613,7 @@ impl Tree {
             self.done.wake();
         }
         if after.exit {
-            self.exit_changed.notify_waiters();
+            self.exit.wake();
         }
         drop(after.cancelled);
         if let Some(feed) = after.feed {
@@ -544,81 +627,9 @@ impl Tree {
                 leaf.release();
             }
         }
-        if (after.done || after.exit) && self.done.peek().is_some() && matches!(*lock(&self.exit), Exit::Gone) {
+        if (after.done || after.exit) && self.done.peek().is_some() && self.exit.is_gone() {
             self.machine.forget(self.id);
         }
-    }
-
-    /// Waits for the end of the tree, or for the news that it is overdue.
-    pub(crate) async fn exited(self: Arc<Self>) -> Result<(), Error> {
-        loop {
-            let mut changed = std::pin::pin!(self.exit_changed.notified());
-            changed.as_mut().enable();
-            match &*lock(&self.exit) {
-                Exit::Gone => return Ok(()),
-                Exit::Overdue(error) => return Err(error.clone()),
-                Exit::NotYet => {}
-            }
-            changed.await;
-        }
-    }
-
-    pub(crate) fn pid(&self) -> Option<u32> {
-        match self.started.peek() {
-            Some(Ok(started)) => started.pid,
-            _ => None,
-        }
-    }
-
-    pub(crate) fn ownership(&self) -> Ownership {
-        owner::ownership(&self.machine.mechanism, lock(&self.state).has_session)
-    }
-
-    pub(crate) fn ended(&self) -> Vec<Member> {
-        lock(&self.state).ended.clone()
-    }
-
-    /// Returns what was used, waiting for the last count where the tree has just gone.
-    pub(crate) async fn usage(self: Arc<Self>) -> Usage {
-        let gone = matches!(*lock(&self.exit), Exit::Gone);
-        if gone {
-            return self.used.get().await;
-        }
-        let state = lock(&self.state);
-        usage(&state.owner, state.end)
-    }
-
-    /// Names the live members. It reads the process table.
-    pub(crate) fn members(&self) -> Vec<Member> {
-        let pids = {
-            let state = lock(&self.state);
-            let mut pids = state.owner.pids();
-            // The target first.
-            pids.sort_by_key(|pid| (Some(*pid) != state.pid, pid.as_raw_nonzero()));
-            pids
-        };
-        pids.into_iter().filter_map(owner::live_member).take(NAMED).collect()
-    }
-
-    /// Returns the streams whose drain ran out, and members who may hold them.
-    pub(crate) fn held(&self) -> (Vec<(StreamName, u64)>, Vec<Pid>) {
-        let state = lock(&self.state);
-        (state.held.clone(), state.owner.pids())
-    }
-
-    /// Names the processes that are likely to run on. It reads the process table.
-    pub(crate) fn survivors(&self) -> Vec<Member> {
-        let (trace, overdue) = {
-            let state = lock(&self.state);
-            let trace = match &state.owner {
-                Owner::Session(session) => session.trace(state.evidence.clone()),
-                Owner::Cgroup(_) | Owner::Nobody => state.trace.clone(),
-            };
-            (trace, matches!(*lock(&self.exit), Exit::Overdue(_)))
-        };
-        let mut survivors = if overdue { self.members() } else { Vec::new() };
-        survivors.extend(trace.map(|trace| trace.survivors()).unwrap_or_default());
-        survivors
     }
 }
 
@@ -634,25 +645,16 @@ fn note_ended(ended: &mut Vec<Member>, pids: impl IntoIterator<Item = Pid>) {
 fn outcome(status: Status) -> Outcome {
     match status {
         Status::Exited(code) => Outcome::Exited { code: code.into() },
-        Status::Signaled { signal: number, core_dumped } => {
+        Status::Signaled {
+            signal: number,
+            core_dumped,
+        } => {
             let signal = match signal::name(number) {
                 std::borrow::Cow::Borrowed(name) => SignalName::from(name),
                 std::borrow::Cow::Owned(name) => SignalName::from(name),
             };
             Outcome::Signaled { signal, core_dumped }
         }
-    }
-}
-
-fn usage(owner: &Owner, end: Option<End>) -> Usage {
-    let peak = end.map(|end| end.peak_memory_bytes);
-    match owner {
-        Owner::Cgroup(leaf) => {
-            let times = leaf.times();
-            Usage::new(times.map(|(user, _)| user), times.map(|(_, system)| system), peak)
-        }
-        // The target's own, with that of the descendants it waited for.
-        Owner::Session(_) | Owner::Nobody => Usage::new(end.map(|end| end.user), end.map(|end| end.system), peak),
     }
 }
 

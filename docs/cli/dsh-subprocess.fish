@@ -1,0 +1,55 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_dsh_subprocess_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_dsh_subprocess_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_dsh_subprocess_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_dsh_subprocess_using_subcommand
+    set -l cmd (__fish_dsh_subprocess_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -s h -l help -d 'Print help'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -s V -l version -d 'Print version'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "run" -d 'Runs one command to its end, and ends whatever of its tree is left then'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "doctor" -d 'Tells how well this machine can own process trees, and what would improve it'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "completions" -d 'Prints the completions of a shell'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "man" -d 'Prints a manual page, in roff'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l cwd -d 'Run in this directory [default: the current one]' -r -f -a "(__fish_complete_directories)"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l env -d 'Set a variable for the command, whatever its name; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l unset -d 'Remove a variable from the command\'s environment; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l timeout -d 'End the tree after this long, as in 500ms, 1.5s, 2m, 1h [default: no limit]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l grace -d 'Time between SIGTERM and SIGKILL when the tree is ended' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l drain -d 'How long output is awaited, after the command\'s end, from whoever still holds it open' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l max-bytes -d 'With --json, bytes kept from the end of each stream, as in 4096, 64K, 1M' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l head-bytes -d 'With --json, bytes kept from the beginning of each stream beside its end' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l spill-max-bytes -d 'With --json, write a stream that exceeds --max-bytes to a file, up to this size [default: no file, or 1G with --keep-spill]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l stdin -d 'Give the command this text to read, or with `-` what this process reads [default: nothing]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l stdin-file -d 'Give the command this file to read' -r -F
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l ownership -d 'The mechanism that owns the tree' -r -f -a "auto\t'The strongest one that works here'
+cgroup\t'A control group: nothing the command starts can leave it'
+process-group\t'The process group and session: a daemon may survive'"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l keep-spill -d 'With --json, leave that file behind and say where it is'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l merge-stderr -d 'Send stderr where stdout goes, in the order the command wrote them'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l quiet -d 'Print no line of facts'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l json -d 'Print one JSON object instead of the output, in every case'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand doctor" -l json -d 'Print one JSON object'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
