@@ -1,2 +1,87 @@
-//! The command.
-fn main() {}
+//! The `dsh-subprocess` command: run any command as an owned process tree.
+//!
+//! This file chooses the world, which is this machine; everything else is written against the seam.
+#![forbid(unsafe_code)]
+
+mod assets;
+mod command_line;
+mod doctor;
+mod exit_status;
+mod failure;
+mod json;
+mod options;
+mod own_stream;
+mod publish;
+mod quantity;
+mod report;
+mod request;
+mod run;
+mod signals;
+mod stop;
+mod stream;
+
+use std::ffi::OsString;
+
+use dsh_subprocess::Error;
+use dsh_subprocess_local::{LocalRuntime, OwnershipChoice, diagnose};
+
+use command_line::Instead;
+use failure::Failure;
+use options::{Cli, Command, OwnershipOption};
+use publish::Form;
+use report::Report;
+use run::World;
+
+fn main() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let status = match command_line::parse(&words) {
+        Ok(Cli { command }) => carry_out(command),
+        Err(Instead::Text(text)) => publish::to_stdout(text.as_bytes()),
+        Err(Instead::Usage(text)) => publish::usage(&text),
+        Err(Instead::Refusal(failure)) => match command_line::refused_json_run(&words) {
+            Some(subject) => publish::run(
+                &Report::refused(subject, failure),
+                Form::Json { keep_spill: false },
+            ),
+            None => publish::refusal(&failure),
+        },
+    };
+    // Not by returning: a thread may wait for our own input or output for ever.
+    std::process::exit(status.into());
+}
+
+fn carry_out(command: Command) -> u8 {
+    match command {
+        Command::Run(options) => {
+            let form = Form::of(&options);
+            publish::run(&run::run(*options, local_world), form)
+        }
+        Command::Doctor(options) => {
+            let diagnosis = diagnose();
+            if options.json {
+                publish::to_stdout(format!("{}\n", doctor::object(&diagnosis)).as_bytes())
+            } else {
+                publish::to_stdout(doctor::text(&diagnosis).as_bytes())
+            }
+        }
+        Command::Completions { shell } => publish::to_stdout(&assets::completions(shell)),
+        Command::Man { page } => match assets::manual(page) {
+            Ok(text) => publish::to_stdout(&text),
+            Err(error) => publish::refusal(&Failure::new("output", format!("the manual page: {error}"))),
+        },
+    }
+}
+
+fn local_world(ownership: OwnershipOption) -> Result<World, Error> {
+    let choice = match ownership {
+        OwnershipOption::Auto => OwnershipChoice::Auto,
+        OwnershipOption::Cgroup => OwnershipChoice::Cgroup,
+        OwnershipOption::ProcessGroup => OwnershipChoice::ProcessGroup,
+    };
+    let runtime = LocalRuntime::builder().ownership(choice).build()?;
+    let kill_now = runtime.clone();
+    Ok(World {
+        runtime: Box::new(runtime),
+        kill_now: Box::new(move || kill_now.kill_all()),
+    })
+}

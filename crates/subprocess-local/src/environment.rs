@@ -32,7 +32,10 @@ impl std::fmt::Debug for Judged {
 
 impl AmbientEnvironment {
     pub(crate) fn new(scrub: Scrub) -> Self {
-        Self { scrub, last: Mutex::default() }
+        Self {
+            scrub,
+            last: Mutex::default(),
+        }
     }
 
     /// Returns the environment of a child, with the caller's entries on top.
@@ -40,7 +43,9 @@ impl AmbientEnvironment {
         let read: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let mut last = lock(&self.last);
         if last.read != read {
-            let pairs = read.iter().map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()));
+            let pairs = read
+                .iter()
+                .map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()));
             last.scrubbed = self.scrub.apply(pairs).environment;
             last.read = read;
         }

@@ -250,13 +250,15 @@ fn output(
         Output::Inherit => Ok(ChildEnd::Inherit),
         Output::Pipe => {
             let made = host_reads().and_then(|Pipe { reader, writer }| {
-                tree.expect_stream(pipe::inode(&reader)?);
+                let inode = pipe::inode(&reader)?;
                 let end = PipeEnd::new(
                     &machine.reactor,
                     reader,
                     Interest::BecomesReadable,
                     Arc::downgrade(tree),
                 )?;
+                tree.expect_stream(inode);
+                tree.add_raw(name, inode, Arc::clone(&end));
                 Ok((writer, end))
             });
             let (writer, end) = split(made, || PipeEnd::closed(&machine.reactor));

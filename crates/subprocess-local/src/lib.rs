@@ -28,3 +28,8 @@ mod tree;
 pub use builder::{KernelFeature, LocalRuntimeBuilder, OwnershipChoice, UnknownKernelFeature};
 pub use diagnosis::{Candidate, Diagnosis, FeatureReport, Limit, diagnose};
 pub use runtime::LocalRuntime;
+
+/// Runs the examples of the project's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;

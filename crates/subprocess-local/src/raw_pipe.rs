@@ -76,6 +76,11 @@ impl PipeEnd {
         }
     }
 
+    /// Whether somebody may still write to it, as far as the runtime was told.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.told.load(Ordering::Acquire)
+    }
+
     fn wake(&self) {
         let waker = lock(&self.waker).take();
         if let Some(waker) = waker {

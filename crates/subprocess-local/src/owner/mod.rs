@@ -85,6 +85,18 @@ impl Owner {
         }
     }
 
+    /// Returns the tokens of watched processes that are members no more.
+    pub(crate) fn left(&mut self, watched: impl Iterator<Item = (u64, Pid)>) -> Vec<u64> {
+        match self {
+            // What leaves a group does so by privilege, and nothing is known of it any more; the group's own word counts.
+            Self::Nobody | Self::Cgroup(_) => Vec::new(),
+            Self::Session(session) => watched
+                .filter(|(_, pid)| session.has_left(*pid))
+                .map(|(token, _)| token)
+                .collect(),
+        }
+    }
+
     /// Lists the pids of members, the target included while it can run.
     pub(crate) fn pids(&self) -> Vec<Pid> {
         match self {

@@ -111,6 +111,21 @@ impl SessionOwner {
         table::session_of(pid) == Some(self.leader)
     }
 
+    /// Tells whether a process that was a member, and is held, has a session of its own now; if so, notes it as a survivor.
+    pub(super) fn has_left(&mut self, pid: Pid) -> bool {
+        let Some(entry) = table::entry(pid) else {
+            return false;
+        };
+        if entry.session == self.leader.as_raw_nonzero().get() || entry.is_dead() {
+            return false;
+        }
+        self.escaped.push(Escaped {
+            pid,
+            start_time: entry.start_time,
+        });
+        true
+    }
+
     pub(super) fn pids(&self) -> Vec<Pid> {
         let mut pids = Vec::new();
         if self.pinned && table::entry(self.leader).is_some_and(|entry| !entry.is_dead()) {

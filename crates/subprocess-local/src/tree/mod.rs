@@ -28,6 +28,7 @@ use crate::ladder::{Act, Ladder};
 use crate::machine::Machine;
 use crate::owner::{self, Evidence, Owner, Trace};
 use crate::promise::Promise;
+use crate::raw_pipe::PipeEnd;
 use crate::reactor::{Source, TimerKey, lock};
 use crate::stream::Stream;
 
@@ -61,6 +62,8 @@ struct State {
     end: Option<End>,
     open_streams: usize,
     streams: Vec<(StreamName, Arc<Stream>)>,
+    /// The callers' ends of raw streams.
+    raw: Vec<(StreamName, u64, Arc<PipeEnd>)>,
     feed: Option<Arc<Feed>>,
     watched: HashMap<u64, (Pid, OwnedFd)>,
     group: Option<(u64, OwnedFd)>,
@@ -122,6 +125,7 @@ impl Tree {
                 end: None,
                 open_streams: 0,
                 streams: Vec::new(),
+                raw: Vec::new(),
                 feed: None,
                 watched: HashMap::new(),
                 group: None,
@@ -173,6 +177,11 @@ impl Tree {
     /// A stream that was counted is drained by this value.
     pub(crate) fn add_stream(&self, name: StreamName, stream: Arc<Stream>) {
         lock(&self.state).streams.push((name, stream));
+    }
+
+    /// A stream that was counted is read by the caller.
+    pub(crate) fn add_raw(&self, name: StreamName, inode: u64, end: Arc<PipeEnd>) {
+        lock(&self.state).raw.push((name, inode, end));
     }
 
     /// Data is being written to the target.
@@ -383,6 +392,13 @@ impl Tree {
                 .iter()
                 .filter(|(_, stream)| stream.is_open())
                 .map(|(name, stream)| (*name, stream.inode))
+                .chain(
+                    state
+                        .raw
+                        .iter()
+                        .filter(|(_, _, end)| end.is_open())
+                        .map(|(name, inode, _)| (*name, *inode)),
+                )
                 .collect();
             for (_, stream) in &state.streams {
                 // Where another thread is stuck in a write to a file, the stream is sealed when that returns.
@@ -393,15 +409,20 @@ impl Tree {
         if state.blind_until.is_some_and(|until| until <= now) {
             state.blind_until = None;
             if let Some(owed) = state.owed.take() {
-                Self::act(&mut state, owed);
+                self.advance(&mut state, owed, &mut after);
             }
             if state.watched.is_empty() && state.outcome.is_some() {
                 self.look(&mut state, &mut after);
             }
         }
         match state.ladder.elapse(now) {
-            Act::ReportSurvivors => after.exit |= self.report_survivors(&state),
-            act => Self::act(&mut state, act),
+            Act::ReportSurvivors => {
+                self.let_go(&mut state, &mut after);
+                if !state.ladder.is_gone() {
+                    after.exit |= self.report_survivors(&state);
+                }
+            }
+            act => self.advance(&mut state, act, &mut after),
         }
         self.reschedule(&mut state);
         drop(state);
@@ -415,17 +436,50 @@ impl Tree {
             return;
         }
         let mut state = lock(&self.state);
+        let mut after = Afterwards::default();
         let act = state.ladder.terminate(Instant::now());
-        Self::act(&mut state, act);
+        self.advance(&mut state, act, &mut after);
         self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
     }
 
     /// Ends the tree without grace.
     pub(crate) fn kill(self: &Arc<Self>) {
         let mut state = lock(&self.state);
+        let mut after = Afterwards::default();
         let act = state.ladder.kill(Instant::now());
-        Self::act(&mut state, act);
+        self.advance(&mut state, act, &mut after);
         self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// Acts, and lets go of members that are none any more.
+    fn advance(self: &Arc<Self>, state: &mut State, act: Act, after: &mut Afterwards) {
+        Self::act(state, act);
+        if matches!(act, Act::Ask | Act::Kill) {
+            self.let_go(state, after);
+        }
+    }
+
+    /// Gives up watched members that have left the range of the owner since they were seen: a daemon that was about to
+    /// make its own session. They are named as survivors, and no longer keep the tree open.
+    fn let_go(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
+        let left = state
+            .owner
+            .left(state.watched.iter().map(|(token, (pid, _))| (*token, *pid)));
+        if left.is_empty() {
+            return;
+        }
+        for token in left {
+            if let Some((_, process)) = state.watched.remove(&token) {
+                self.machine.reactor.forget(&process, token);
+            }
+        }
+        if state.watched.is_empty() {
+            self.look(state, after);
+        }
     }
 
     fn act(state: &mut State, act: Act) {

@@ -1,0 +1,107 @@
+//! Saying what there is to say, on the stream where it belongs. No function here panics on a stream that is closed.
+
+use std::io::{self, Write};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::exit_status;
+use crate::failure::Failure;
+use crate::json::RunObject;
+use crate::options::RunOptions;
+use crate::own_stream;
+use crate::quantity::one_line;
+use crate::report::Report;
+
+/// The most characters of a line on stderr.
+const LONGEST_LINE: usize = 8192;
+
+/// How long a line may take when our output was found stuck before.
+const STUCK_BOUND: Duration = Duration::from_secs(1);
+
+/// How a run is reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// One line on stderr, with the facts or without.
+    Line { facts: bool },
+    /// One object on stdout.
+    Json { keep_spill: bool },
+}
+
+impl Form {
+    /// Reads what the options say.
+    pub(crate) fn of(options: &RunOptions) -> Self {
+        if options.json {
+            Self::Json {
+                keep_spill: options.keep_spill,
+            }
+        } else {
+            Self::Line {
+                facts: !options.quiet,
+            }
+        }
+    }
+}
+
+/// Reports a run, and returns what to exit with.
+pub(crate) fn run(report: &Report, form: Form) -> u8 {
+    match form {
+        Form::Line { facts } => {
+            if let Some(line) = report.line(facts) {
+                // Beside an unfinished line of the command's the facts would not be seen.
+                line_to_stderr(&line, report.stderr.inside_line, report.stuck);
+            }
+            report.status
+        }
+        Form::Json { keep_spill } => {
+            if let Some(failure) = &report.failure {
+                line_to_stderr(&failure.message, false, false);
+            }
+            let object = serde_json::to_string(&RunObject::new(report, keep_spill));
+            let text = object.expect("the object has string keys only and no number that JSON cannot hold");
+            match to_stdout(format!("{text}\n").as_bytes()) {
+                0 => report.status,
+                failed => failed,
+            }
+        }
+    }
+}
+
+/// Says why nothing is done, and returns what to exit with.
+pub(crate) fn refusal(failure: &Failure) -> u8 {
+    line_to_stderr(&failure.message, false, false);
+    failure.status
+}
+
+/// Shows how this program is called to somebody who called it with nothing.
+pub(crate) fn usage(text: &str) -> u8 {
+    // Nothing is left to do for somebody who reads neither stream.
+    let _ = own_stream::stderr().and_then(|mut stderr| stderr.write_all(text.as_bytes()));
+    exit_status::OWN_FAILURE
+}
+
+/// Writes to stdout, and returns what to exit with: 0, unless that failed.
+pub(crate) fn to_stdout(bytes: &[u8]) -> u8 {
+    match own_stream::stdout().and_then(|mut stdout| stdout.write_all(bytes)) {
+        Ok(()) => 0,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit_status::OUTPUT_CLOSED,
+        Err(error) => refusal(&Failure::new("output", format!("stdout: {error}"))),
+    }
+}
+
+/// Writes one line, in one call, so that it stays whole beside other writers.
+fn line_to_stderr(line: &str, after_unfinished_line: bool, stuck: bool) {
+    let start = if after_unfinished_line { "\n" } else { "" };
+    let text = format!("{start}dsh-subprocess: {}\n", one_line(line, LONGEST_LINE));
+    // Nothing is left to do for somebody who does not read the line.
+    let write = move || drop(own_stream::stderr().and_then(|mut stderr| stderr.write_all(text.as_bytes())));
+    if !stuck {
+        return write();
+    }
+    let (written, line) = mpsc::channel();
+    thread::spawn(move || {
+        write();
+        let _ = written.send(());
+    });
+    let _ = line.recv_timeout(STUCK_BOUND);
+}

@@ -1,0 +1,18 @@
+//! The command as its users meet it: the built binary, its streams, its exit status, its JSON.
+//!
+//! A test named `as_root_…` needs a writable control group; all others work for everyone.
+#![forbid(unsafe_code)]
+
+mod assets;
+mod bad_input;
+mod ending;
+mod environment;
+mod exit_status;
+mod fixture;
+mod input;
+mod interrupts;
+mod json;
+mod our_output;
+mod output;
+mod spill;
+mod timeout;
