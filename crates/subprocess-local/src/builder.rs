@@ -32,6 +32,17 @@ pub enum OwnershipChoice {
     ProcessGroup,
 }
 
+/// What a child's standard input is where the spec gives it [data](dsh_subprocess::Stdin::Data).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum DataTransport {
+    /// A pipe: what a shell would give it.
+    #[default]
+    Pipe,
+    /// A Unix stream socket, as children of Node.js get. Opening `/dev/stdin` fails on it.
+    Socket,
+}
+
 /// A feature of the kernel that a runtime uses where it is there and can do without.
 ///
 /// ```
@@ -148,6 +159,7 @@ pub struct LocalRuntimeBuilder {
     without: Vec<KernelFeature>,
     kill_bound: Duration,
     scrub: Scrub,
+    data: DataTransport,
     spills: SpillPlaces,
 }
 
@@ -158,6 +170,7 @@ impl Default for LocalRuntimeBuilder {
             without: Vec::new(),
             kill_bound: KILL_BOUND,
             scrub: Scrub::default(),
+            data: DataTransport::default(),
             spills: SpillPlaces {
                 parent: None,
                 kept: None,
@@ -190,6 +203,12 @@ impl LocalRuntimeBuilder {
     /// Replaces the environment scrub.
     pub fn scrub(mut self, scrub: Scrub) -> Self {
         self.scrub = scrub;
+        self
+    }
+
+    /// Chooses what carries data to a child's standard input. [`DataTransport::Pipe`] where it is not set.
+    pub fn data_transport(mut self, transport: DataTransport) -> Self {
+        self.data = transport;
         self
     }
 
@@ -257,6 +276,7 @@ impl LocalRuntimeBuilder {
             leaves,
             kill_bound: self.kill_bound,
             scrub: self.scrub,
+            data: self.data,
             spills: SpillDirectory::new(self.spills),
             null,
         };

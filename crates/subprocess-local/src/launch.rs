@@ -15,6 +15,7 @@ use dsh_subprocess_sys::pidfd::Pid;
 use dsh_subprocess_sys::pipe::{self, Pipe};
 use dsh_subprocess_sys::spawn::{Descriptor, Launch, Program, Started, start};
 
+use crate::builder::DataTransport;
 use crate::driver::LocalProcess;
 use crate::failure::{self, Asked};
 use crate::feed::Feed;
@@ -116,6 +117,7 @@ fn launch(
         program,
         Launch {
             stdio,
+            control: None,
             cgroup,
             join_cgroup,
         },
@@ -212,7 +214,10 @@ fn stdin(tree: &Arc<Tree>, stdin: &Stdin, streams: &mut ProcessStreams) -> io::R
     match stdin {
         Stdin::Ignore => Ok(ChildEnd::Null),
         Stdin::Data(data) => {
-            let Pipe { reader, writer } = pipe::pipe()?;
+            let (reader, writer) = match machine.data {
+                DataTransport::Pipe => pipe::pipe().map(|made| (made.reader, made.writer)),
+                DataTransport::Socket => pipe::socket_pair(),
+            }?;
             pipe::set_nonblocking(&writer, true)?;
             if let Some(feed) = Feed::start(&machine.reactor, writer, data.clone())? {
                 tree.add_feed(feed);

@@ -25,7 +25,7 @@ mod spill;
 mod stream;
 mod tree;
 
-pub use builder::{KernelFeature, LocalRuntimeBuilder, OwnershipChoice, UnknownKernelFeature};
+pub use builder::{DataTransport, KernelFeature, LocalRuntimeBuilder, OwnershipChoice, UnknownKernelFeature};
 pub use diagnosis::{Candidate, Diagnosis, FeatureReport, Limit, diagnose};
 pub use runtime::LocalRuntime;
 

@@ -11,6 +11,7 @@ use dsh_subprocess::{Error, ErrorKind, Mechanism, Scrub, SpawnSpec};
 use dsh_subprocess_sys::kernel::Kernel;
 
 use crate::blocking::Blocking;
+use crate::builder::DataTransport;
 use crate::environment::AmbientEnvironment;
 use crate::owner::Leaves;
 use crate::promise::Promise;
@@ -32,6 +33,7 @@ pub(crate) struct Machine {
     pub(crate) leaves: Option<Arc<Leaves>>,
     pub(crate) kill_bound: Duration,
     pub(crate) environment: AmbientEnvironment,
+    pub(crate) data: DataTransport,
     pub(crate) reactor: Arc<Reactor>,
     spill_reactor: OnceLock<Arc<Reactor>>,
     starting_spill_reactor: Mutex<()>,
@@ -60,6 +62,7 @@ pub(crate) struct Parts {
     pub(crate) leaves: Option<Arc<Leaves>>,
     pub(crate) kill_bound: Duration,
     pub(crate) scrub: Scrub,
+    pub(crate) data: DataTransport,
     pub(crate) spills: Arc<SpillDirectory>,
     pub(crate) null: OwnedFd,
 }
@@ -93,6 +96,7 @@ impl Machine {
             leaves: parts.leaves,
             kill_bound: parts.kill_bound,
             environment: AmbientEnvironment::new(parts.scrub),
+            data: parts.data,
             reactor,
             spill_reactor: OnceLock::new(),
             starting_spill_reactor: Mutex::default(),

@@ -63,6 +63,7 @@ fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), 
         program,
         Launch {
             stdio,
+            control: None,
             cgroup,
             join_cgroup,
         },

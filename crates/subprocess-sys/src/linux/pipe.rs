@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::signal;
@@ -29,6 +30,22 @@ pub fn pipe() -> Result<Pipe, Errno> {
         reader: above_standard(reader)?,
         writer: above_standard(writer)?,
     })
+}
+
+/// Makes a connected pair of stream sockets, each of which reads what the other writes. Close-on-exec, and numbered 3 or
+/// more.
+///
+/// # Errors
+///
+/// `EMFILE`, `ENFILE`.
+pub fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (one, other) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    Ok((above_standard(one)?, above_standard(other)?))
 }
 
 /// Opens the null device for reading and writing, numbered 3 or more.

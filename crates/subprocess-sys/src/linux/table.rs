@@ -324,7 +324,9 @@ mod tests {
 
     #[test]
     fn every_process_can_be_asked_for_its_session_kernel_threads_included() {
-        let asked = pids().filter(|pid| session_of(*pid).is_some() || group_of(*pid).is_none()).count();
+        let asked = pids()
+            .filter(|pid| session_of(*pid).is_some() || group_of(*pid).is_none())
+            .count();
         assert!(asked > 0);
     }
 

@@ -16,6 +16,9 @@ pub(super) const INHERIT: i32 = -1;
 /// The child's descriptor becomes a copy of its standard output.
 pub(super) const MERGE: i32 = -2;
 
+/// The number of the control descriptor, right after the standard ones.
+pub(super) const CONTROL: i32 = 3;
+
 /// What the child is to do.
 #[derive(Debug)]
 pub(super) struct Order {
@@ -25,6 +28,8 @@ pub(super) struct Order {
     pub(super) candidates: *const *const c_char,
     pub(super) cwd: *const c_char,
     pub(super) stdio: [i32; 3],
+    /// What becomes [`CONTROL`], or -1.
+    pub(super) control: i32,
     /// A descriptor of `cgroup.procs`, or -1.
     pub(super) join_cgroup: i32,
     /// Whether handlers are reset here, because the clone did not do it.
@@ -79,9 +84,16 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
             fail(report, FailedStep::Stdio, errno, 0);
         }
     }
+    let mut kept = 3;
+    if order.control >= 0 {
+        if let Err(errno) = place_control(order.control) {
+            fail(report, FailedStep::Stdio, errno, 0);
+        }
+        kept = 4;
+    }
     // Closed now, and not by close-on-exec: if the exec hangs, a copy of another child's pipe must not hang with it and
     // keep that child from its end of file.
-    if let Err(errno) = close_all(order.close_range) {
+    if let Err(errno) = close_all(order.close_range, kept) {
         fail(report, FailedStep::CloseDescriptors, errno, 0);
     }
     // The dispositions are the default ones now, so a signal sent since the clone ends the child; and one sent while the
@@ -236,6 +248,18 @@ fn place(number: i32, source: i32) -> Result<(), i32> {
     check(unsafe { syscall(libc::SYS_dup3, [fd(source), fd(number), 0, 0, 0, 0]) }).map(drop)
 }
 
+/// Puts the control descriptor in place. The standard ones are, so nothing is overwritten that is still needed.
+fn place_control(source: i32) -> Result<(), i32> {
+    if source == CONTROL {
+        // It has the right number already, and would be closed by the exec.
+        // SAFETY: fcntl with an integer argument.
+        return check(unsafe { syscall(libc::SYS_fcntl, [fd(source), libc::F_SETFD as usize, 0, 0, 0, 0]) })
+            .map(drop);
+    }
+    // SAFETY: dup3 takes integers, which differ.
+    check(unsafe { syscall(libc::SYS_dup3, [fd(source), fd(CONTROL), 0, 0, 0, 0]) }).map(drop)
+}
+
 /// Opens the null device in place of a descriptor that the host has closed.
 fn open_null(number: i32) -> Result<(), i32> {
     // SAFETY: a NUL-terminated path.
@@ -262,11 +286,11 @@ fn open_null(number: i32) -> Result<(), i32> {
     Ok(())
 }
 
-/// Closes every descriptor above the three standard ones.
-fn close_all(with_close_range: bool) -> Result<(), i32> {
+/// Closes every descriptor from `first` on.
+fn close_all(with_close_range: bool, first: usize) -> Result<(), i32> {
     if with_close_range {
         // SAFETY: close_range takes integers.
-        return check(unsafe { syscall(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0]) })
+        return check(unsafe { syscall(libc::SYS_close_range, [first, u32::MAX as usize, 0, 0, 0, 0]) })
             .map(drop);
     }
     // The table of this process, by itself: the directory's own descriptor is in it and is closed last.
@@ -286,7 +310,7 @@ fn close_all(with_close_range: bool) -> Result<(), i32> {
         )
     });
     let Ok(directory) = listed else {
-        return close_up_to_the_limit();
+        return close_up_to_the_limit(first);
     };
     let mut entries = [0_u8; 2048];
     loop {
@@ -307,7 +331,7 @@ fn close_all(with_close_range: bool) -> Result<(), i32> {
             // SAFETY: the kernel wrote whole entries into the first `filled` bytes.
             let length = unsafe { ptr::read_unaligned(entry.wrapping_add(16).cast::<u16>()) };
             if let Some(open) = number_of(entry.wrapping_add(19))
-                && open > 2
+                && open >= first
                 && open != directory
             {
                 // SAFETY: close takes an integer.
@@ -322,7 +346,7 @@ fn close_all(with_close_range: bool) -> Result<(), i32> {
 }
 
 /// Without /proc: closes every number that the table can hold.
-fn close_up_to_the_limit() -> Result<(), i32> {
+fn close_up_to_the_limit(first: usize) -> Result<(), i32> {
     let mut limit = [0_u64; 2];
     // SAFETY: prlimit64 of this process writes the two fields of the old limit.
     check(unsafe {
@@ -343,7 +367,7 @@ fn close_up_to_the_limit() -> Result<(), i32> {
     } else {
         1 << 20
     };
-    let mut number = 3_usize;
+    let mut number = first;
     while number < end {
         // SAFETY: close takes an integer.
         unsafe { syscall(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };

@@ -60,7 +60,7 @@ pub enum StartError {
 /// let program = Program::new([b"sh".as_slice(), b"-c", b"exit 7"], [], [b"/bin/sh".as_slice()], b"/");
 /// let null = pipe::null_device()?;
 /// let stdio = [Descriptor::From(null.as_fd()), Descriptor::Inherit, Descriptor::Inherit];
-/// let launch = Launch { stdio, cgroup: None, join_cgroup: None };
+/// let launch = Launch { stdio, control: None, cgroup: None, join_cgroup: None };
 /// match start(program, launch, Kernel::get(), Duration::from_secs(1))? {
 ///     Started::Running(child) => {
 ///         let end = pidfd::wait(&child.pidfd, pidfd::Wait::Block)?.expect("a blocking wait ends with a status");
@@ -97,6 +97,7 @@ pub fn start(
             Descriptor::Merge => MERGE,
             Descriptor::From(fd) => fd.as_raw_fd(),
         }),
+        control: launch.control.map_or(-1, |fd| fd.as_raw_fd()),
         join_cgroup: launch.join_cgroup.map_or(-1, |fd| fd.as_raw_fd()),
         reset_handlers: !kernel.clone3,
         close_range: kernel.close_range,

@@ -129,6 +129,8 @@ pub enum Descriptor<'fd> {
 pub struct Launch<'fd> {
     /// Standard input, output and error.
     pub stdio: [Descriptor<'fd>; 3],
+    /// What becomes the child's descriptor 3. All others are closed.
+    pub control: Option<BorrowedFd<'fd>>,
     /// The directory of the cgroup that the child is born in.
     pub cgroup: Option<BorrowedFd<'fd>>,
     /// `cgroup.procs` of that cgroup, open for writing: the child moves itself there before exec. For kernels without
