@@ -66,7 +66,7 @@ struct StreamObject {
 
 #[derive(Serialize)]
 struct MemberObject<'a> {
-    pid: u32,
+    pid: Option<u32>,
     command: &'a str,
     uncertain: bool,
 }

@@ -251,11 +251,11 @@ fn named(members: &[Member]) -> String {
         .iter()
         .take(MOST_NAMED)
         .map(|member| {
-            format!(
-                "{} ({})",
-                member.pid,
-                one_line(&member.command, MOST_OF_A_COMMAND)
-            )
+            let command = one_line(&member.command, MOST_OF_A_COMMAND);
+            match member.pid {
+                Some(pid) => format!("{pid} ({command})"),
+                None => command.into(),
+            }
         })
         .collect();
     if let Some(more) = members.len().checked_sub(MOST_NAMED).filter(|&more| more > 0) {

@@ -102,6 +102,7 @@ impl Request {
             },
             grace: options.grace,
             drain: options.drain,
+            control: false,
             cancel: CancellationToken::new(),
         };
         // The provider checks it again; here it is refused before a runtime is made.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{
-    Collect, Collector, Error, ErrorKind, ErrorOutput, Output, PipeReader, PipeWriter, Process,
-    ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
+    CONTROL_VARIABLE, Collect, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Output, PipeReader,
+    PipeWriter, Process, ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
 };
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::event::Interest;
@@ -26,6 +26,9 @@ use crate::raw_pipe::{PipeEnd, RawReader, RawWriter};
 use crate::spill::StreamSpill;
 use crate::stream::Stream;
 use crate::tree::Tree;
+
+/// The number of a child's control descriptor, which the clone puts right after the standard ones.
+const CONTROL_DESCRIPTOR: &str = "3";
 
 /// How long `spawn` waits for the child to reach its program.
 const HANDSHAKE: Duration = Duration::from_secs(1);
@@ -82,7 +85,13 @@ fn launch(
         ErrorOutput::Own(own) => output(tree, own, StreamName::Stderr, streams),
         ErrorOutput::Merge => Ok(ChildEnd::Merge),
     };
+    let control = if spec.control {
+        control(tree, streams).map(Some)
+    } else {
+        Ok(None)
+    };
     let pipe = |error: io::Error| failure::no_child_io("a pipe to the child", &error);
+    let control = control.map_err(pipe)?;
     let ends = [stdin.map_err(pipe)?, stdout.map_err(pipe)?, stderr.map_err(pipe)?];
 
     let environment = environment(machine, &spec);
@@ -117,7 +126,7 @@ fn launch(
         program,
         Launch {
             stdio,
-            control: None,
+            control: control.as_ref().map(AsFd::as_fd),
             cgroup,
             join_cgroup,
         },
@@ -125,7 +134,7 @@ fn launch(
         HANDSHAKE,
     );
     // The child has its copies now; ours would keep the streams from ending.
-    drop((ends, entrance));
+    drop((ends, control, entrance));
     match started {
         Err(error) => {
             give_back(leaf);
@@ -193,6 +202,9 @@ fn environment(machine: &Machine, spec: &SpawnSpec) -> dsh_subprocess::Environme
     if !spec.env.contains_key(&WorldString::from("PWD")) {
         environment.insert("PWD", spec.cwd.as_world_string().clone());
     }
+    if spec.control {
+        environment.insert(CONTROL_VARIABLE, CONTROL_DESCRIPTOR);
+    }
     environment
 }
 
@@ -242,6 +254,26 @@ fn stdin(tree: &Arc<Tree>, stdin: &Stdin, streams: &mut ProcessStreams) -> io::R
             reader.map(ChildEnd::Pipe)
         }
     }
+}
+
+/// The child's end of a control pipe; the caller's goes to the handle.
+fn control(tree: &Tree, streams: &mut ProcessStreams) -> io::Result<OwnedFd> {
+    let reactor = &tree.machine.reactor;
+    let made = pipe::socket_pair()
+        .map_err(io::Error::from)
+        .and_then(|(host, child)| {
+            pipe::set_nonblocking(&host, true)?;
+            Ok((child, PipeEnd::duplex(reactor, host)?))
+        });
+    let (child, [reader, writer]) = match made {
+        Ok((child, ends)) => (Ok(child), ends),
+        Err(error) => (Err(error), [PipeEnd::closed(reactor), PipeEnd::closed(reactor)]),
+    };
+    streams.control = Some(ControlPipe {
+        reader: PipeReader::new(RawReader(reader)),
+        writer: PipeWriter::new(RawWriter(writer)),
+    });
+    child
 }
 
 fn output(

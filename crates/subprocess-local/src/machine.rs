@@ -43,8 +43,32 @@ pub(crate) struct Machine {
     pub(crate) null: OwnedFd,
     trees: Mutex<Trees>,
     next_tree: AtomicU64,
-    /// Set when the last tree is over and what the runtime had on disk is removed.
-    ended: Arc<Promise<()>>,
+    belongings: Arc<Belongings>,
+}
+
+/// What a runtime has in file systems, and removes when its last tree is over.
+#[derive(Debug)]
+struct Belongings {
+    leaves: Option<Arc<Leaves>>,
+    spills: Arc<SpillDirectory>,
+    removed: Promise<()>,
+}
+
+impl Belongings {
+    /// Removes them, once.
+    fn remove(&self) {
+        if self.removed.peek().is_some() {
+            return;
+        }
+        self.spills.remove();
+        if let Some(leaves) = &self.leaves
+            && let Err(errno) = leaves.remove()
+        {
+            tracing::debug!(%errno, "the runtime's cgroup could not be removed");
+        }
+        self.removed.set(());
+        self.removed.wake();
+    }
 }
 
 /// The trees that are not over, and whether more may come.
@@ -71,24 +95,20 @@ impl Machine {
     pub(crate) fn start(parts: Parts) -> io::Result<Arc<Self>> {
         // The thread holds no reference of its own: it asks through this one, as long as there is something to ask.
         let machine: Arc<OnceLock<Weak<Self>>> = Arc::default();
-        let (asked, last) = (Arc::clone(&machine), parts.leaves.clone());
-        let spills = Arc::clone(&parts.spills);
+        let asked = Arc::clone(&machine);
         let left = move || {
             asked
                 .get()
                 .and_then(Weak::upgrade)
                 .is_some_and(|machine| !lock(&machine.trees).live.is_empty())
         };
-        let ended = Arc::new(Promise::new());
-        let told = Arc::clone(&ended);
-        let reactor = Reactor::start("dsh-io", left, move || {
-            spills.remove();
-            if let Some(Err(errno)) = last.map(|leaves| leaves.remove()) {
-                tracing::debug!(%errno, "the runtime's cgroup could not be removed");
-            }
-            told.set(());
-            told.wake();
-        })?;
+        let belongings = Arc::new(Belongings {
+            leaves: parts.leaves.clone(),
+            spills: Arc::clone(&parts.spills),
+            removed: Promise::new(),
+        });
+        let removed = Arc::clone(&belongings);
+        let reactor = Reactor::start("dsh-io", left, move || removed.remove())?;
         let started = Arc::new(Self {
             process: std::process::id(),
             kernel: parts.kernel,
@@ -106,7 +126,7 @@ impl Machine {
             null: parts.null,
             trees: Mutex::default(),
             next_tree: AtomicU64::new(0),
-            ended,
+            belongings,
         });
         // Set before anything can be asked: the thread asks only once it is closing.
         let _ = machine.set(Arc::downgrade(&started));
@@ -182,6 +202,17 @@ impl Machine {
         }
     }
 
+    /// Ends a runtime that nobody refers to any more: kills what is left, and waits for nothing.
+    pub(crate) fn abandon(&self) {
+        if self.close().is_empty() {
+            // Removed here and now: a host that is about to exit would take the thread with it before it came to that.
+            self.belongings.remove();
+        } else {
+            self.kill_all();
+        }
+        self.shut_down();
+    }
+
     /// Ends the runtime's threads as soon as the last tree is over, and removes what it has on disk.
     pub(crate) fn shut_down(&self) {
         self.reactor.close();
@@ -192,7 +223,7 @@ impl Machine {
 
     /// Waits until the last tree is over and what the runtime had on disk is removed, after [`shut_down`](Self::shut_down).
     pub(crate) async fn closed(&self) {
-        self.ended.get().await;
+        self.belongings.removed.get().await;
     }
 
     /// Returns the thread that writes spilled streams, and makes it at the first of them.

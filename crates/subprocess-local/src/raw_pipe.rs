@@ -26,6 +26,9 @@ pub(crate) struct PipeEnd {
     /// `None` once it is closed or given up.
     fd: Mutex<Option<OwnedFd>>,
     waker: Mutex<Option<Waker>>,
+    /// Whether the other direction has a descriptor of its own for the same socket, so that closing this one alone is no
+    /// end of file.
+    duplex: bool,
     /// The tree whose `done` waits for the end of this stream, and whether it was told.
     tree: Weak<Tree>,
     told: AtomicBool,
@@ -39,12 +42,32 @@ impl PipeEnd {
         interest: Interest,
         tree: Weak<Tree>,
     ) -> io::Result<Arc<Self>> {
+        Self::watched(reactor, fd, interest, tree, false)
+    }
+
+    /// Starts watching both directions of a socket, in non-blocking mode: the reading end and the writing one.
+    pub(crate) fn duplex(reactor: &Arc<Reactor>, socket: OwnedFd) -> io::Result<[Arc<Self>; 2]> {
+        let writer = socket.try_clone()?;
+        Ok([
+            Self::watched(reactor, socket, Interest::BecomesReadable, Weak::new(), false)?,
+            Self::watched(reactor, writer, Interest::BecomesWritable, Weak::new(), true)?,
+        ])
+    }
+
+    fn watched(
+        reactor: &Arc<Reactor>,
+        fd: OwnedFd,
+        interest: Interest,
+        tree: Weak<Tree>,
+        duplex: bool,
+    ) -> io::Result<Arc<Self>> {
         let token = reactor.token();
         let end = Arc::new(Self {
             reactor: Arc::clone(reactor),
             token,
             fd: Mutex::new(Some(fd)),
             waker: Mutex::default(),
+            duplex,
             tree,
             told: AtomicBool::new(false),
         });
@@ -63,6 +86,7 @@ impl PipeEnd {
             token: 0,
             fd: Mutex::default(),
             waker: Mutex::default(),
+            duplex: false,
             tree: Weak::new(),
             told: AtomicBool::new(true),
         })
@@ -94,6 +118,15 @@ impl PipeEnd {
             && let Some(tree) = self.tree.upgrade()
         {
             tree.stream_ended();
+        }
+    }
+
+    /// Closes the writing end: the other side's end of file.
+    fn end_writing(&self) {
+        if let Some(fd) = self.take()
+            && self.duplex
+        {
+            pipe::end_writing(&fd);
         }
     }
 
@@ -152,7 +185,7 @@ impl Drop for RawReader {
 
 impl Drop for RawWriter {
     fn drop(&mut self) {
-        drop(self.0.take());
+        self.0.end_writing();
     }
 }
 
@@ -194,7 +227,7 @@ impl AsyncWrite for RawWriter {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        drop(self.0.take());
+        self.0.end_writing();
         Poll::Ready(Ok(()))
     }
 }

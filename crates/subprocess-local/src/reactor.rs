@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Instant;
 
-use dsh_subprocess_sys::event::{Interest, Poller};
+use dsh_subprocess_sys::event::{Interest, Poller, Ready};
 use dsh_subprocess_sys::signal;
 
 use crate::feed::Feed;
@@ -172,17 +173,36 @@ impl Reactor {
             }
             for event in &ready {
                 let source = lock(&self.sources).get(&event.token).cloned();
-                match source {
-                    Some(Source::Leader(tree)) => tree.leader_ended(),
-                    Some(Source::Member(tree)) => tree.member_ended(event.token),
-                    Some(Source::Group(tree)) => tree.group_changed(),
-                    Some(Source::Stream(stream)) => stream.drain(&self, &mut chunk),
-                    Some(Source::Feed(feed)) => feed.write(),
-                    Some(Source::Pipe(end)) => end.ready(event.hung_up),
-                    None => {}
+                if let Some(source) = source {
+                    self.serve(source, *event, &mut chunk);
                 }
             }
             self.run_timers();
+        }
+    }
+
+    /// Serves one source. A panic ends neither the thread, on which every tree depends, nor the wait of those who wait for
+    /// this tree.
+    fn serve(self: &Arc<Self>, source: Source, event: Ready, chunk: &mut [u8]) {
+        let tree = match &source {
+            Source::Leader(tree) | Source::Member(tree) | Source::Group(tree) => Some(Arc::clone(tree)),
+            Source::Stream(_) | Source::Feed(_) | Source::Pipe(_) => None,
+        };
+        let served = catch_unwind(AssertUnwindSafe(|| match source {
+            Source::Leader(tree) => tree.leader_ended(),
+            Source::Member(tree) => tree.member_ended(event.token),
+            Source::Group(tree) => tree.group_changed(),
+            Source::Stream(stream) => stream.drain(self, chunk),
+            Source::Feed(feed) => feed.write(),
+            Source::Pipe(end) => end.ready(event.hung_up),
+        }));
+        if served.is_err() {
+            // Its descriptor may be ready for ever.
+            let source = lock(&self.sources).remove(&event.token);
+            drop(source);
+            if let Some(tree) = tree {
+                tree.lost();
+            }
         }
     }
 
@@ -196,8 +216,10 @@ impl Reactor {
                 }
             };
             let Some((key, tree)) = due else { return };
-            if let Some(tree) = tree.upgrade() {
-                tree.elapse(key);
+            if let Some(tree) = tree.upgrade()
+                && catch_unwind(AssertUnwindSafe(|| tree.elapse(key))).is_err()
+            {
+                tree.lost();
             }
         }
     }

@@ -33,6 +33,7 @@ use crate::{LocalRuntimeBuilder, launch, lookup, owner};
 ///     stderr: ErrorOutput::Merge,
 ///     grace: Duration::from_secs(3),
 ///     drain: Duration::from_secs(1),
+///     control: false,
 ///     cancel: Default::default(),
 /// })?;
 /// let outcome = pollster::block_on(process.done())?;
@@ -52,9 +53,7 @@ impl Drop for Reference {
     fn drop(&mut self) {
         // A forked child drops its copy of somebody else's runtime: it is not its to end.
         if self.0.is_at_home() {
-            self.0.close();
-            self.0.kill_all();
-            self.0.shut_down();
+            self.0.abandon();
         }
     }
 }
@@ -147,6 +146,7 @@ impl SubprocessRuntime for LocalRuntime {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::new(self.machine().mechanism.clone());
         capabilities.spill = true;
+        capabilities.control = true;
         capabilities.immediate_pid = true;
         capabilities
     }

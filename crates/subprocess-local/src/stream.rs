@@ -308,7 +308,7 @@ impl State {
         drop(fd);
         machine.pipe_room.give_back(std::mem::take(&mut self.room));
         if let Some(spill) = self.spill.take() {
-            match spill.settle() {
+            match spill.settle(self.collector.spill_notice()) {
                 Some(Ok(stream)) => self.collector.spill_reached(stream),
                 Some(Err(why)) => self.withdraw(&why),
                 None => {}

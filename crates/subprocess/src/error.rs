@@ -53,7 +53,8 @@ pub enum ErrorKind {
     CwdNotDirectory,
     /// The working directory may not be entered (it lacks search permission).
     CwdNotSearchable,
-    /// No such program: the path does not exist, or the bare name is nowhere on `PATH`.
+    /// No such program: the path does not exist, or the bare name is nowhere on `PATH`. (A look-up of an absolute path that
+    /// does not exist says [`ProgramNotExecutable`](Self::ProgramNotExecutable), as for every other reason.)
     ProgramNotFound,
     /// The program exists and may not be executed (permission, a directory, a busy text file, a noexec mount).
     ProgramNotExecutable,

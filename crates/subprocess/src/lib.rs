@@ -36,23 +36,24 @@ mod runtime;
 mod spec;
 mod world;
 
+pub use environment::{
+    DSH_ENV_PREFIX, DropReason, Dropped, EnvIntoIter, EnvIter, Environment, NameCase, SENSITIVE_ENV_PATTERN,
+    Scrub, ScrubRule, Scrubbed, merge,
+};
 #[cfg(unix)]
 pub use environment::{child_env, scrubbed_parent_env};
-pub use environment::{
-    DSH_ENV_PREFIX, DropReason, Dropped, EnvIntoIter, EnvIter, Environment, NameCase, SENSITIVE_ENV_PATTERN, Scrub, ScrubRule,
-    Scrubbed, merge,
-};
 pub use error::{Error, ErrorKind, MayHaveStarted};
 pub use outcome::{Outcome, SignalName};
 pub use output::{
-    Collector, OutputRead, OutputReader, Snapshot, SnapshotText, SpillSource, SpillState, SpilledStream, TextCursor,
-    TextRead, whole_characters,
+    Collector, OutputRead, OutputReader, Snapshot, SnapshotText, SpillNotice, SpillSource, SpillState,
+    SpilledStream, TextCursor, TextRead, whole_characters,
 };
 pub use ownership::{Holder, Mechanism, Member, Ownership, StreamName, Usage};
-pub use pipe::{PipeReader, PipeSink, PipeSource, PipeWriter};
+pub use pipe::{ControlPipe, PipeReader, PipeSink, PipeSource, PipeWriter};
 pub use process::{Process, ProcessDriver, ProcessStreams, ScopedProcess, Started, Termination};
 pub use runtime::{Capabilities, SubprocessRuntime};
 pub use spec::{
-    Collect, EnvOverlay, ErrorOutput, Lookup, MAX_GRACE, Output, SpawnSpec, Spill, SpillLife, Stdin, validate_overlay,
+    CONTROL_VARIABLE, Collect, EnvOverlay, ErrorOutput, Lookup, MAX_GRACE, Output, SpawnSpec, Spill,
+    SpillLife, Stdin, validate_overlay,
 };
 pub use world::{WorldPath, WorldString};

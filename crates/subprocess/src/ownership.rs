@@ -16,7 +16,10 @@ pub struct Ownership {
 impl Ownership {
     /// States a mechanism and its weaknesses.
     pub fn new(mechanism: Mechanism, weaknesses: Vec<String>) -> Self {
-        Self { mechanism, weaknesses }
+        Self {
+            mechanism,
+            weaknesses,
+        }
     }
 }
 
@@ -55,8 +58,8 @@ impl fmt::Display for Mechanism {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Member {
-    /// Its id in its world. A remote world's id means nothing on this machine.
-    pub pid: u32,
+    /// Its id, where its world has ids. A remote world's id means nothing on this machine.
+    pub pid: Option<u32>,
     /// Its command line, or its name in brackets where the command line is not to be had. At most 4,096 bytes.
     pub command: String,
     /// Whether it is only likely, and not certain, that the process belongs to the tree: it left every range the
@@ -66,8 +69,12 @@ pub struct Member {
 
 impl Member {
     /// Names a process that certainly belongs to the tree.
-    pub fn new(pid: u32, command: impl Into<String>) -> Self {
-        Self { pid, command: command.into(), uncertain: false }
+    pub fn new(pid: impl Into<Option<u32>>, command: impl Into<String>) -> Self {
+        Self {
+            pid: pid.into(),
+            command: command.into(),
+            uncertain: false,
+        }
     }
 
     /// Says that the process only likely belongs to the tree.
@@ -80,7 +87,10 @@ impl Member {
 
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.pid, self.command)
+        match self.pid {
+            Some(pid) => write!(f, "{pid} ({})", self.command),
+            None => f.write_str(&self.command),
+        }
     }
 }
 
@@ -134,6 +144,10 @@ pub struct Usage {
 impl Usage {
     /// States what was used.
     pub fn new(user: Option<Duration>, system: Option<Duration>, peak_memory_bytes: Option<u64>) -> Self {
-        Self { user, system, peak_memory_bytes }
+        Self {
+            user,
+            system,
+            peak_memory_bytes,
+        }
     }
 }

@@ -81,9 +81,23 @@ impl PipeWriter {
     }
 }
 
+/// A child's control pipe: what the child writes to its control descriptor is read here, and the other way round.
+///
+/// The two directions are independent: shutting down or dropping the writer is the child's end of file, and reading goes on.
+#[derive(Debug)]
+pub struct ControlPipe {
+    /// What the child says.
+    pub reader: PipeReader,
+    /// What is said to the child.
+    pub writer: PipeWriter,
+}
+
 #[cfg(unix)]
 fn not_a_descriptor() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "the pipe belongs to another machine and has no descriptor here")
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "the pipe belongs to another machine and has no descriptor here",
+    )
 }
 
 impl AsyncRead for PipeReader {
@@ -97,7 +111,11 @@ impl AsyncRead for PipeReader {
 }
 
 impl AsyncWrite for PipeWriter {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(context, bytes)
     }
 

@@ -9,7 +9,9 @@ use std::task::{Context, Poll};
 use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Holder, Member, Outcome, OutputReader, Ownership, PipeReader, PipeWriter, Usage};
+use crate::{
+    ControlPipe, Error, Holder, Member, Outcome, OutputReader, Ownership, PipeReader, PipeWriter, Usage,
+};
 
 /// What a provider implements for each tree. Small and object-safe; the conveniences are on [`Process`].
 ///
@@ -63,6 +65,8 @@ pub struct ProcessStreams {
     pub stdout: Option<PipeReader>,
     /// The stream of [`Output::Pipe`](crate::Output::Pipe).
     pub stderr: Option<PipeReader>,
+    /// The caller's end of the control pipe, where the spec asked for one.
+    pub control: Option<ControlPipe>,
     /// The reader of [`Output::Collect`](crate::Output::Collect).
     pub collected_stdout: Option<OutputReader>,
     /// The reader of [`Output::Collect`](crate::Output::Collect).
@@ -108,6 +112,11 @@ impl Process {
         self.streams.stderr.take()
     }
 
+    /// Takes the control pipe. `None` unless the spec asked for one, and after the first call.
+    pub fn control(&mut self) -> Option<ControlPipe> {
+        self.streams.control.take()
+    }
+
     /// Returns the reader of standard output. `None` unless the spec said
     /// [`Output::Collect`](crate::Output::Collect). With [`Merge`](crate::ErrorOutput::Merge) it holds both streams.
     pub fn collected_stdout(&self) -> Option<&OutputReader> {
@@ -125,7 +134,8 @@ impl Process {
     /// # Errors
     ///
     /// The kinds of a failed spawn: the cwd's, the program's, [`ArgumentTooLong`](crate::ErrorKind::ArgumentTooLong),
-    /// [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted), and a world's own.
+    /// [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted), [`Cancelled`](crate::ErrorKind::Cancelled) where the tree
+    /// was ended before its target started (then [`done`](Self::done) says `SIGTERM`), and a world's own.
     ///
     /// # Cancellation
     ///
@@ -177,7 +187,8 @@ impl Process {
     ///
     /// [`Survivors`](crate::ErrorKind::Survivors) when members outlived `SIGKILL` by the runtime's bound; the runtime
     /// goes on owning them, and a later call succeeds once they are gone.
-    /// [`OwnershipLost`](crate::ErrorKind::OwnershipLost) when nobody can tell any more.
+    /// [`OwnershipLost`](crate::ErrorKind::OwnershipLost) when nobody can tell any more, and
+    /// [`Transport`](crate::ErrorKind::Transport) while the world cannot be asked.
     ///
     /// # Cancellation
     ///
@@ -197,7 +208,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`Transport`](crate::ErrorKind::Transport) where the world must be asked and cannot be.
+    /// [`Transport`](crate::ErrorKind::Transport) where the world must be asked and cannot be, and
+    /// [`OwnershipLost`](crate::ErrorKind::OwnershipLost) where nobody can tell any more.
     pub fn ownership(&self) -> BoxFuture<'static, Result<Ownership, Error>> {
         self.driver.ownership()
     }
@@ -263,7 +275,9 @@ impl Process {
 
 impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Process").field("pid", &self.pid()).finish_non_exhaustive()
+        f.debug_struct("Process")
+            .field("pid", &self.pid())
+            .finish_non_exhaustive()
     }
 }
 

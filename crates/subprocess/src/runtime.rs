@@ -9,6 +9,8 @@ use crate::{Error, Lookup, Mechanism, Process, SpawnSpec, WorldPath};
 /// Object-safe: consumers take `&dyn SubprocessRuntime` and name no provider. None of its methods needs a running
 /// executor of any kind; the futures may be polled by whichever one the caller has.
 ///
+/// Dropping the last reference to a runtime ends every tree it has left, at once; see each world's own documentation.
+///
 /// The conformance suite in `dsh-subprocess-testkit` is this contract in code: it runs against every world.
 pub trait SubprocessRuntime: Send + Sync {
     /// Finds an executable in this world.
@@ -38,7 +40,8 @@ pub trait SubprocessRuntime: Send + Sync {
     ///
     /// Only what is known without asking the world: [`InvalidSpec`](crate::ErrorKind::InvalidSpec),
     /// [`Cancelled`](crate::ErrorKind::Cancelled), [`Disposed`](crate::ErrorKind::Disposed),
-    /// [`ForkedProcess`](crate::ErrorKind::ForkedProcess). Every other failure is told by [`Process::started`] and
+    /// [`ForkedProcess`](crate::ErrorKind::ForkedProcess), and [`Unsupported`](crate::ErrorKind::Unsupported) for a control
+    /// pipe where there is none. Every other failure is told by [`Process::started`] and
     /// [`Process::done`]; the handle of a failed spawn is inert and its tree counts as gone.
     ///
     /// # Cancellation
@@ -67,6 +70,7 @@ pub trait SubprocessRuntime: Send + Sync {
 /// What a world can do, fixed when its runtime was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "independent abilities, each with a name")]
 pub struct Capabilities {
     /// The mechanism that owns the trees started from now on. A single tree may have a weaker one: ask
     /// [`Process::ownership`].
@@ -75,6 +79,9 @@ pub struct Capabilities {
     pub ends_trees_on_host_death: bool,
     /// Whether [`Collect::spill`](crate::Collect::spill) is honoured.
     pub spill: bool,
+    /// Whether [`SpawnSpec::control`](crate::SpawnSpec::control) is honoured; where it is not, such a spec is refused as
+    /// [`Unsupported`](crate::ErrorKind::Unsupported).
+    pub control: bool,
     /// Whether [`Process::pid`] is known when `spawn` returns (in the usual case of a spawn that took less than 1 s).
     pub immediate_pid: bool,
 }
@@ -82,6 +89,12 @@ pub struct Capabilities {
 impl Capabilities {
     /// States a world's mechanism, with every ability off.
     pub fn new(mechanism: Mechanism) -> Self {
-        Self { mechanism, ends_trees_on_host_death: false, spill: false, immediate_pid: false }
+        Self {
+            mechanism,
+            ends_trees_on_host_death: false,
+            spill: false,
+            control: false,
+            immediate_pid: false,
+        }
     }
 }

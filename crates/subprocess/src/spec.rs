@@ -2,18 +2,24 @@
 //! belongs to the caller's configuration.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
+use crate::environment::OverlayNames;
 use crate::{Error, ErrorKind, WorldPath, WorldString};
 
 /// The variables to change after the scrub: `Some` sets one, `None` removes it (removing an absent one does nothing).
 ///
 /// An explicit entry always wins, whatever its name: a credential that a caller names reaches the child.
 pub type EnvOverlay = BTreeMap<WorldString, Option<WorldString>>;
+
+/// The variable that tells a child the number of its control descriptor. Only the runtime sets it: a spec that names it is
+/// refused.
+pub const CONTROL_VARIABLE: &str = "DSH_SUBPROCESS_CONTROL";
 
 /// The largest grace or drain: 2,147,483,647 ms, the largest timer of the system this contract comes from.
 pub const MAX_GRACE: Duration = Duration::from_millis(i32::MAX as u64);
@@ -35,11 +41,12 @@ pub const MAX_GRACE: Duration = Duration::from_millis(i32::MAX as u64);
 ///     stderr: ErrorOutput::Own(Output::Collect(tail)),
 ///     grace: Duration::from_secs(3),
 ///     drain: Duration::from_secs(1),
+///     control: false,
 ///     cancel: CancellationToken::new(),
 /// };
 /// assert!(spec.validate().is_ok());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SpawnSpec {
     /// The program and its arguments, never interpreted by a shell. A program without a slash is searched on the
     /// child's own `PATH`.
@@ -59,12 +66,16 @@ pub struct SpawnSpec {
     /// How long `done` waits, after the target's exit, for streams that somebody still holds open: zero to
     /// [`MAX_GRACE`].
     pub drain: Duration,
+    /// Whether the child gets a control pipe: a duplex byte stream on a descriptor beside its standard ones, whose number is
+    /// in the variable [`CONTROL_VARIABLE`]. The caller's end is [`Process::control`](crate::Process::control). Neither
+    /// `done` nor the tree's end waits for it.
+    pub control: bool,
     /// Terminates the tree when cancelled, at any time until the tree is gone.
     pub cancel: CancellationToken,
 }
 
 /// What a child reads on descriptor 0.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Stdin {
     /// The null device: end of file at once.
     Ignore,
@@ -129,7 +140,7 @@ pub enum SpillLife {
 }
 
 /// An executable to look up.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Lookup {
     /// An absolute path, or a bare name.
     pub command: WorldString,
@@ -137,6 +148,59 @@ pub struct Lookup {
     pub env: EnvOverlay,
     /// Abandons the search when cancelled.
     pub cancel: CancellationToken,
+}
+
+/// Prints the names of variables without their values, which may be credentials.
+impl fmt::Debug for SpawnSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            argv,
+            cwd,
+            env,
+            stdin,
+            stdout,
+            stderr,
+            grace,
+            drain,
+            control,
+            cancel,
+        } = self;
+        f.debug_struct("SpawnSpec")
+            .field("argv", argv)
+            .field("cwd", cwd)
+            .field("env", &OverlayNames(env))
+            .field("stdin", stdin)
+            .field("stdout", stdout)
+            .field("stderr", stderr)
+            .field("grace", grace)
+            .field("drain", drain)
+            .field("control", control)
+            .field("cancel", cancel)
+            .finish()
+    }
+}
+
+/// Prints the length of the data, which may be a password that the child asks for.
+impl fmt::Debug for Stdin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignore => f.write_str("Ignore"),
+            Self::Pipe => f.write_str("Pipe"),
+            Self::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
+        }
+    }
+}
+
+/// Prints the names of variables without their values, which may be credentials.
+impl fmt::Debug for Lookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { command, env, cancel } = self;
+        f.debug_struct("Lookup")
+            .field("command", command)
+            .field("env", &OverlayNames(env))
+            .field("cancel", cancel)
+            .finish()
+    }
 }
 
 impl SpawnSpec {
@@ -149,7 +213,7 @@ impl SpawnSpec {
     ///
     /// [`ErrorKind::Cancelled`] for a token that is already cancelled; [`ErrorKind::InvalidSpec`] for a grace of zero, a
     /// grace or drain above [`MAX_GRACE`], an empty argv or program, an empty cwd, a variable name that is empty or
-    /// contains `=`, and a NUL byte anywhere; the text names which.
+    /// contains `=`, [`CONTROL_VARIABLE`], and a NUL byte anywhere; the text names which.
     pub fn validate(&self) -> Result<(), Error> {
         if self.grace.is_zero() || self.grace > MAX_GRACE {
             return Err(invalid(format!(
@@ -159,10 +223,18 @@ impl SpawnSpec {
             )));
         }
         if self.drain > MAX_GRACE {
-            return Err(invalid(format!("drain is {:?}: it must be at most {} ms", self.drain, MAX_GRACE.as_millis())));
+            return Err(invalid(format!(
+                "drain is {:?}: it must be at most {} ms",
+                self.drain,
+                MAX_GRACE.as_millis()
+            )));
         }
         if self.cancel.is_cancelled() {
-            return Err(Error::new(ErrorKind::Cancelled, "spawn", "cancelled before spawn: nothing was started"));
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "spawn",
+                "cancelled before spawn: nothing was started",
+            ));
         }
         match self.argv.first() {
             None => return Err(invalid("argv is empty: it must start with a program")),
@@ -178,6 +250,15 @@ impl SpawnSpec {
             return Err(invalid("cwd is empty: it must name a directory"));
         }
         no_nul(self.cwd.as_bytes(), || "cwd".to_owned())?;
+        if self
+            .env
+            .keys()
+            .any(|name| name.as_bytes() == CONTROL_VARIABLE.as_bytes())
+        {
+            return Err(invalid(format!(
+                "the variable {CONTROL_VARIABLE} is reserved: it names the child's control descriptor"
+            )));
+        }
         validate_overlay(&self.env)
     }
 }
@@ -192,12 +273,18 @@ pub fn validate_overlay(overlay: &EnvOverlay) -> Result<(), Error> {
         if name.is_empty() {
             return Err(invalid("the name of an environment variable is empty"));
         }
-        no_nul(name.as_bytes(), || format!("the name of environment variable {name:?}"))?;
+        no_nul(name.as_bytes(), || {
+            format!("the name of environment variable {name:?}")
+        })?;
         if name.as_bytes().contains(&b'=') {
-            return Err(invalid(format!("the name of environment variable {name:?} contains `=`")));
+            return Err(invalid(format!(
+                "the name of environment variable {name:?} contains `=`"
+            )));
         }
         if let Some(value) = value {
-            no_nul(value.as_bytes(), || format!("the value of environment variable {name:?}"))?;
+            no_nul(value.as_bytes(), || {
+                format!("the value of environment variable {name:?}")
+            })?;
         }
     }
     Ok(())
@@ -228,6 +315,7 @@ mod tests {
             stderr: ErrorOutput::Merge,
             grace: Duration::from_secs(1),
             drain: Duration::ZERO,
+            control: false,
             cancel: CancellationToken::new(),
         }
     }
@@ -273,7 +361,11 @@ mod tests {
 
     #[test]
     fn item_178_a_nul_byte_is_refused_and_its_place_is_named() {
-        assert!(refusal(|spec| spec.argv.push("a\0b".into())).1.contains("argv[1]"));
+        assert!(
+            refusal(|spec| spec.argv.push("a\0b".into()))
+                .1
+                .contains("argv[1]")
+        );
         assert!(refusal(|spec| spec.cwd = "/a\0b".into()).1.contains("cwd"));
         let (_, text) = refusal(|spec| {
             spec.env.insert("NAME".into(), Some("secret\0".into()));
@@ -282,8 +374,43 @@ mod tests {
     }
 
     #[test]
+    fn item_181_the_control_variable_is_reserved() {
+        for value in [None, Some("3".into())] {
+            let (kind, text) = refusal(|spec| drop(spec.env.insert(CONTROL_VARIABLE.into(), value)));
+            assert_eq!(kind, ErrorKind::InvalidSpec);
+            assert!(text.contains(CONTROL_VARIABLE), "{text}");
+        }
+    }
+
+    #[test]
     fn a_variable_name_is_not_empty_and_holds_no_equals_sign() {
-        assert!(refusal(|spec| drop(spec.env.insert("".into(), None))).1.contains("empty"));
-        assert!(refusal(|spec| drop(spec.env.insert("A=B".into(), None))).1.contains("A=B"));
+        assert!(
+            refusal(|spec| drop(spec.env.insert("".into(), None)))
+                .1
+                .contains("empty")
+        );
+        assert!(
+            refusal(|spec| drop(spec.env.insert("A=B".into(), None)))
+                .1
+                .contains("A=B")
+        );
+    }
+
+    #[test]
+    fn no_value_of_a_variable_and_no_input_is_printed() {
+        let mut spec = spec();
+        spec.env.insert("SET".into(), Some("hunter2".into()));
+        spec.env.insert("REMOVED".into(), None);
+        spec.stdin = Stdin::Data("hunter2".into());
+        let lookup = Lookup {
+            command: "x".into(),
+            env: spec.env.clone(),
+            cancel: CancellationToken::new(),
+        };
+        for text in [format!("{spec:?}"), format!("{lookup:?}")] {
+            assert!(text.contains(r#"{"REMOVED": removed, "SET": set}"#), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+        assert_eq!(format!("{:?}", spec.stdin), "Data(7 bytes)");
     }
 }

@@ -245,7 +245,7 @@ impl Trace {
         }
         self.session.visit(|pid, inside| {
             let number = pid.as_raw_nonzero().get().unsigned_abs();
-            if inside || survivors.iter().any(|known| known.pid == number) {
+            if inside || survivors.iter().any(|known| known.pid == Some(number)) {
                 return;
             }
             if self.points_here(pid) && table::entry(pid).is_some_and(|entry| !entry.is_dead()) {

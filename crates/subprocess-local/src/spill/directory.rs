@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use dsh_subprocess::SpillNotice;
 use dsh_subprocess_sys::{Errno, file};
 
 use super::file::SpillFile;
@@ -45,7 +46,7 @@ struct Made {
 struct Ledger {
     used: u64,
     /// Files that live as long as the runtime, oldest settled first.
-    settled: VecDeque<Arc<SpillFile>>,
+    settled: VecDeque<(Arc<SpillFile>, SpillNotice)>,
 }
 
 impl SpillDirectory {
@@ -94,24 +95,25 @@ impl SpillDirectory {
 
     /// Makes room in the ledger for more bytes. Settled files of the runtime's life go first, the oldest first.
     pub(super) fn reserve(&self, bytes: u64) -> Result<(), String> {
-        let mut victims = Vec::new();
-        let mut ledger = lock(&self.ledger);
-        while ledger.used.saturating_add(bytes) > self.places.total {
-            let Some(oldest) = ledger.settled.pop_front() else {
+        loop {
+            let mut ledger = lock(&self.ledger);
+            if ledger.used.saturating_add(bytes) <= self.places.total {
+                ledger.used += bytes;
+                return Ok(());
+            }
+            let oldest = ledger.settled.pop_front();
+            drop(ledger);
+            let Some((file, notice)) = oldest else {
                 return Err(format!(
-                    "the runtime's spilled streams take {} bytes in all, which is their limit",
+                    "the runtime's spilled streams may take {} bytes in all, and there is no older one to remove",
                     self.places.total
                 ));
             };
-            ledger.used -= oldest.length().min(ledger.used);
-            victims.push(oldest);
+            let why = "removed to make room for newer streams";
+            // It gives back what it took.
+            file.withdraw(why);
+            notice.withdrawn(why);
         }
-        ledger.used += bytes;
-        drop(ledger);
-        for victim in victims {
-            victim.withdraw("removed to make room for newer streams");
-        }
-        Ok(())
     }
 
     /// Gives back what a removed file took.
@@ -121,8 +123,8 @@ impl SpillDirectory {
     }
 
     /// Keeps a settled file until the runtime ends or its room is needed.
-    pub(super) fn settle(&self, file: Arc<SpillFile>) {
-        lock(&self.ledger).settled.push_back(file);
+    pub(super) fn settle(&self, file: Arc<SpillFile>, notice: SpillNotice) {
+        lock(&self.ledger).settled.push_back((file, notice));
     }
 
     /// Returns where kept files go, and makes that directory.
@@ -148,8 +150,10 @@ impl SpillDirectory {
     /// Removes the files of the runtime's life, and the directory with whatever is left in it.
     pub(crate) fn remove(&self) {
         let settled = std::mem::take(&mut lock(&self.ledger).settled);
-        for file in settled {
-            file.withdraw("removed with the runtime");
+        for (file, notice) in settled {
+            const WHY: &str = "removed with the runtime";
+            file.withdraw(WHY);
+            notice.withdrawn(WHY);
         }
         if let Some(made) = lock(&self.made).take() {
             let _ = std::fs::remove_file(made.path.join("owner.lock"));

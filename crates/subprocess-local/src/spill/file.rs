@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
-use dsh_subprocess::{Error, ErrorKind, Spill, SpillLife, SpillSource, SpilledStream};
+use dsh_subprocess::{Error, ErrorKind, Spill, SpillLife, SpillNotice, SpillSource, SpilledStream};
 use futures_core::future::BoxFuture;
 
 use super::SpillDirectory;
@@ -102,14 +102,23 @@ impl StreamSpill {
             .write_all(&first)
             .and_then(|()| (&file.file).write_all(bytes))
         {
+            // A file without a name is lost to everybody who would look for it by its path.
+            Ok(()) if file.is_nameless() => {
+                Err(self.discard("the spill file was removed by somebody else".to_owned()))
+            }
             Ok(()) => Ok(file.describe()),
             Err(error) => Err(self.discard(format!("the spill file could not be written: {error}"))),
         }
     }
 
     /// The stream has ended: the file is complete. Returns where it is now.
-    pub(crate) fn settle(&self) -> Option<Result<SpilledStream, String>> {
+    pub(crate) fn settle(&self, notice: SpillNotice) -> Option<Result<SpilledStream, String>> {
         let file = self.file.get().filter(|file| file.gone.get().is_none())?;
+        if file.is_nameless() {
+            return Some(Err(
+                self.discard("the spill file was removed by somebody else".to_owned())
+            ));
+        }
         if let SpillLife::Keep = self.spill.life
             && let Err(error) = file.keep(&self.directory)
         {
@@ -119,7 +128,7 @@ impl StreamSpill {
             ))));
         }
         if let SpillLife::Runtime = self.spill.life {
-            self.directory.settle(Arc::clone(file));
+            self.directory.settle(Arc::clone(file), notice);
         }
         Some(Ok(file.describe()))
     }
@@ -158,6 +167,10 @@ impl SpillFile {
 
     pub(super) fn length(&self) -> u64 {
         self.length.load(Ordering::Acquire)
+    }
+
+    fn is_nameless(&self) -> bool {
+        dsh_subprocess_sys::file::links(&self.file).is_ok_and(|links| links == 0)
     }
 
     fn describe(&self) -> SpilledStream {

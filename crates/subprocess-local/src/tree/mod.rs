@@ -258,6 +258,29 @@ impl Tree {
         }
     }
 
+    /// The code that moves this tree on has failed, so nothing can be told of it any more. What can be found is killed.
+    pub(crate) fn lost(&self) {
+        let mut state = lock(&self.state);
+        let _ = state.owner.kill();
+        let error = Error::new(
+            ErrorKind::OwnershipLost,
+            "observe",
+            "the runtime failed while it moved the tree on",
+        )
+        .with_started(MayHaveStarted::Unknown);
+        self.started.set(Err(error.clone()));
+        self.done.set(Err(error.clone()));
+        self.exit.set_overdue(error);
+        drop(state);
+        self.finish(Afterwards {
+            started: true,
+            done: true,
+            exit: true,
+            ..Afterwards::default()
+        });
+        self.machine.forget(self.id);
+    }
+
     /// There is no target, and never will be.
     pub(crate) fn failed(&self, error: &Error) {
         let mut state = lock(&self.state);
@@ -606,11 +629,16 @@ impl Tree {
             .owner
             .pids()
             .into_iter()
-            .filter_map(owner::member)
+            .filter_map(owner::live_member)
             .take(NAMED)
             .collect();
         if survivors.is_empty() {
-            survivors.extend(state.watched.values().filter_map(|(pid, _)| owner::member(*pid)));
+            survivors.extend(
+                state
+                    .watched
+                    .values()
+                    .filter_map(|(pid, _)| owner::live_member(*pid)),
+            );
         }
         let names: Vec<String> = survivors.iter().take(8).map(ToString::to_string).collect();
         let more = if survivors.len() > names.len() {
@@ -690,7 +718,7 @@ impl Tree {
 fn note_ended(ended: &mut Vec<Member>, pids: impl IntoIterator<Item = Pid>) {
     for pid in pids {
         let number = pid.as_raw_nonzero().get().unsigned_abs();
-        if ended.len() < NAMED && ended.iter().all(|known| known.pid != number) {
+        if ended.len() < NAMED && ended.iter().all(|known| known.pid != Some(number)) {
             ended.extend(owner::live_member(pid));
         }
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::signal;
@@ -46,6 +46,12 @@ pub fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
         None,
     )?;
     Ok((above_standard(one)?, above_standard(other)?))
+}
+
+/// Ends what a socket writes, while it goes on reading: the other side sees its end of file.
+pub fn end_writing(socket: impl AsFd) {
+    // The only failure is that the other side is gone already.
+    let _ = shutdown(socket, Shutdown::Write);
 }
 
 /// Opens the null device for reading and writing, numbered 3 or more.

@@ -22,6 +22,7 @@ mod urls;
 
 pub use map::{EnvIntoIter, EnvIter, Environment};
 pub use names::{DSH_ENV_PREFIX, SENSITIVE_ENV_PATTERN};
+pub(crate) use overlay::OverlayNames;
 pub use overlay::{NameCase, merge};
 #[cfg(unix)]
 pub use overlay::{child_env, scrubbed_parent_env};

@@ -25,17 +25,22 @@ pub const SENSITIVE_ENV_PATTERN: &str = "KEY|PASSWORD|SECRET|TOKEN";
 /// The prefix, in any case, of the names that this project manages. An ambient one never reaches a child.
 pub const DSH_ENV_PREFIX: &str = "DSH_";
 
+/// The alternatives of [`SENSITIVE_ENV_PATTERN`].
+const SENSITIVE: Parts = Parts::new(&["KEY", "PASSWORD", "SECRET", "TOKEN"]);
+
+/// The name of the count. Git refuses to run when one that it counts is absent.
+pub(super) const GIT_CONFIG_COUNT: &str = "GIT_CONFIG_COUNT";
+
+// Every function takes a name whose ASCII letters are in upper case.
+
 /// Tells whether a name matches [`SENSITIVE_ENV_PATTERN`].
 pub(super) fn sensitive(name: &[u8]) -> bool {
-    SENSITIVE_ENV_PATTERN
-        .split('|')
-        .any(|word| contains(name, word.as_bytes()))
+    SENSITIVE.are_in(name)
 }
 
 /// Tells whether a name is in the managed namespace.
 pub(super) fn managed(name: &[u8]) -> bool {
-    name.get(..DSH_ENV_PREFIX.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(DSH_ENV_PREFIX.as_bytes()))
+    name.starts_with(DSH_ENV_PREFIX.as_bytes())
 }
 
 /// Tells whether a name that may match one of the rules names no credential.
@@ -53,61 +58,73 @@ pub(super) fn credential(name: &[u8]) -> bool {
     if listed(name, CREDENTIALS) {
         return true;
     }
-    let words = || {
-        name.split(|byte| !byte.is_ascii_alphanumeric())
-            .filter(|word| !word.is_empty())
-    };
-    let Some(last) = words().next_back() else {
-        return false;
-    };
+    let mut words = name
+        .split(|byte| !byte.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let Some(first) = words.next() else { return false };
+    let mut last = first;
+    let mut has_word = listed(first, WORDS);
+    for word in words {
+        has_word |= listed(word, WORDS);
+        last = word;
+    }
     if listed(last, PLAIN_ENDINGS) {
         return false;
     }
-    listed(last, LAST_WORDS)
-        || words().any(|word| listed(word, WORDS))
-        || words()
-            .next()
-            .is_some_and(|first| first.eq_ignore_ascii_case(b"PRIVATE"))
-        || PARTS.iter().any(|part| contains(name, part.as_bytes()))
+    has_word || first == b"PRIVATE" || listed(last, LAST_WORDS) || PARTS.are_in(name)
 }
 
 /// Tells whether a variable names a proxy: `http_proxy`, `HTTPS_PROXY`, `npm_config_proxy`, …
 pub(super) fn proxy(name: &[u8]) -> bool {
-    match name.len().checked_sub("PROXY".len()) {
-        Some(start) => {
-            name[start..].eq_ignore_ascii_case(b"PROXY") && (start == 0 || name[start - 1] == b'_')
-        }
-        None => false,
-    }
+    name.strip_suffix(b"PROXY")
+        .is_some_and(|before| before.is_empty() || before.ends_with(b"_"))
 }
 
 /// Tells whether a variable is a data source name, whose URL is useless without its user (Sentry's for one).
 pub(super) fn data_source(name: &[u8]) -> bool {
-    name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"DSN")
+    name.ends_with(b"DSN")
 }
 
-/// Tells whether a variable is a member of the numbered set that `GIT_CONFIG_COUNT` counts.
+/// Tells whether a variable is a member of the numbered set that [`GIT_CONFIG_COUNT`] counts.
 pub(super) fn counted_by_git(name: &[u8]) -> bool {
     git_config(name, "GIT_CONFIG_KEY_") || git_config(name, "GIT_CONFIG_VALUE_")
 }
-
-/// The name of the count. Git refuses to run when one that it counts is absent.
-pub(super) const GIT_CONFIG_COUNT: &str = "GIT_CONFIG_COUNT";
 
 fn git_config(name: &[u8], prefix: &str) -> bool {
     name.strip_prefix(prefix.as_bytes())
         .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-fn listed(name: &[u8], list: &[&str]) -> bool {
-    list.iter()
-        .any(|entry| name.eq_ignore_ascii_case(entry.as_bytes()))
+/// Words to look for anywhere in a name.
+pub(super) struct Parts {
+    words: &'static [&'static str],
+    /// The first letters, by their low five bits: most bytes of most names begin none of the words.
+    firsts: u32,
 }
 
-/// Tells whether a word in upper case is somewhere in a name, in any case.
-pub(super) fn contains(name: &[u8], word: &[u8]) -> bool {
-    name.windows(word.len())
-        .any(|part| part[0].to_ascii_uppercase() == word[0] && part.eq_ignore_ascii_case(word))
+impl Parts {
+    pub(super) const fn new(words: &'static [&'static str]) -> Self {
+        let (mut firsts, mut index) = (0, 0);
+        while index < words.len() {
+            firsts |= 1 << (words[index].as_bytes()[0] & 31);
+            index += 1;
+        }
+        Self { words, firsts }
+    }
+
+    pub(super) fn are_in(&self, name: &[u8]) -> bool {
+        name.iter().enumerate().any(|(at, &byte)| {
+            self.firsts & (1 << (byte & 31)) != 0
+                && self
+                    .words
+                    .iter()
+                    .any(|word| name[at..].starts_with(word.as_bytes()))
+        })
+    }
+}
+
+fn listed(name: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|entry| name == entry.as_bytes())
 }
 
 /// Names without which programs fail (no `HOME`: git stops; no `PATH`: exit status 127). They pass unchanged whatever
@@ -189,7 +206,7 @@ const CREDENTIALS: &[&str] = &[
 ];
 
 /// Parts of a name, anywhere.
-const PARTS: &[&str] = &["PASSPHRASE", "PASSWD", "CREDENTIAL", "BEARER"];
+const PARTS: Parts = Parts::new(&["PASSPHRASE", "PASSWD", "CREDENTIAL", "BEARER"]);
 
 /// Words of a name, at any place.
 const WORDS: &[&str] = &["AUTH", "AUTHORIZATION", "COOKIE", "COOKIES"];
@@ -226,3 +243,35 @@ const PLAIN_ENDINGS: &[&str] = &[
     "VERSION",
     "ID",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pattern_is_what_is_applied() {
+        assert_eq!(SENSITIVE.words.join("|"), SENSITIVE_ENV_PATTERN);
+    }
+
+    #[test]
+    fn the_lists_are_in_upper_case_and_say_nothing_twice() {
+        for list in [
+            ESSENTIAL,
+            HARMLESS,
+            CREDENTIALS,
+            PARTS.words,
+            WORDS,
+            LAST_WORDS,
+            PLAIN_ENDINGS,
+        ] {
+            for (index, entry) in list.iter().enumerate() {
+                assert_eq!(*entry, entry.to_ascii_uppercase());
+                assert!(!list[..index].contains(entry), "{entry}");
+            }
+        }
+        for entry in HARMLESS {
+            let name = entry.as_bytes();
+            assert!(sensitive(name) || credential(name), "{entry} matches no rule");
+        }
+    }
+}

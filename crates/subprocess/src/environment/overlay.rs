@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::map::Environment;
 #[cfg(unix)]
@@ -17,6 +18,24 @@ pub enum NameCase {
     ///
     /// Characters are compared by their upper case, one by one; bytes that are not UTF-8 are compared as they are.
     Insensitive,
+}
+
+/// Prints an overlay without its values, which may be credentials.
+pub(crate) struct OverlayNames<'a>(pub(crate) &'a EnvOverlay);
+
+impl fmt::Debug for OverlayNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let change = |value: &Option<_>| {
+            if value.is_some() {
+                format_args!("set")
+            } else {
+                format_args!("removed")
+            }
+        };
+        f.debug_map()
+            .entries(self.0.iter().map(|(name, value)| (name, change(value))))
+            .finish()
+    }
 }
 
 /// Puts an overlay on top of an environment.

@@ -219,25 +219,7 @@ impl Scrub {
     /// assert_eq!(scrub.name_is_dropped(b"GPG_TTY"), None);
     /// ```
     pub fn name_is_dropped(&self, name: &[u8]) -> Option<DropReason> {
-        if name.is_empty() || name.iter().any(|byte| matches!(byte, b'=' | 0)) {
-            Some(DropReason::Malformed)
-        } else if names::managed(name) {
-            Some(DropReason::ManagedName)
-        } else if self.keeps(name) {
-            None
-        } else if self.unwanted.iter().any(|unwanted| same(unwanted, name)) {
-            Some(DropReason::Unwanted)
-        } else {
-            // The lists are looked at last: few names match a rule, and then one list is searched for it.
-            let reason = if names::sensitive(name) {
-                DropReason::SensitiveName
-            } else if self.has(ScrubRule::ExtraNames) && names::credential(name) && !names::essential(name) {
-                DropReason::CredentialName
-            } else {
-                return None;
-            };
-            (!(self.has(ScrubRule::HarmlessNames) && names::harmless(name))).then_some(reason)
-        }
+        self.judge_name(name, &name.to_ascii_uppercase())
     }
 
     /// Scrubs an environment.
@@ -245,8 +227,11 @@ impl Scrub {
     /// The bytes of what passes unchanged are shared, not copied.
     pub fn apply(&self, environment: impl IntoIterator<Item = (WorldString, WorldString)>) -> Scrubbed {
         let mut scrubbed = Scrubbed::default();
+        let mut upper = Vec::with_capacity(64);
         for (name, value) in environment {
-            match self.judge(name.as_bytes(), value.as_bytes()) {
+            upper.clear();
+            upper.extend(name.as_bytes().iter().map(u8::to_ascii_uppercase));
+            match self.judge(name.as_bytes(), &upper, value.as_bytes()) {
                 Verdict::Passes => {
                     scrubbed.environment.insert_new(name, value);
                 }
@@ -282,19 +267,43 @@ impl Scrub {
         merge(self.apply_to_parent().environment, overlay, NameCase::Exact)
     }
 
-    fn judge(&self, name: &[u8], value: &[u8]) -> Verdict {
-        if let Some(reason) = self.name_is_dropped(name) {
+    /// Judges a name, given as it is and in upper case.
+    fn judge_name(&self, name: &[u8], upper: &[u8]) -> Option<DropReason> {
+        if name.is_empty() || name.iter().any(|byte| matches!(byte, b'=' | 0)) {
+            Some(DropReason::Malformed)
+        } else if names::managed(upper) {
+            Some(DropReason::ManagedName)
+        } else if self.keeps(name) {
+            None
+        } else if self.unwanted.iter().any(|unwanted| same(unwanted, name)) {
+            Some(DropReason::Unwanted)
+        } else {
+            // The lists are looked at last: few names match a rule, and only those are searched for in them.
+            let reason = if names::sensitive(upper) {
+                DropReason::SensitiveName
+            } else if self.has(ScrubRule::ExtraNames) && names::credential(upper) && !names::essential(upper)
+            {
+                DropReason::CredentialName
+            } else {
+                return None;
+            };
+            (!(self.has(ScrubRule::HarmlessNames) && names::harmless(upper))).then_some(reason)
+        }
+    }
+
+    fn judge(&self, name: &[u8], upper: &[u8], value: &[u8]) -> Verdict {
+        if let Some(reason) = self.judge_name(name, upper) {
             return Verdict::Drops(reason);
         }
-        if value.contains(&0) {
+        if memchr::memchr(0, value).is_some() {
             return Verdict::Drops(DropReason::Malformed);
         }
-        if value.is_empty() || names::essential(name) || self.keeps(name) {
+        if value.is_empty() || names::essential(upper) || self.keeps(name) {
             return Verdict::Passes;
         }
         let mut cleaned = None;
         if self.has(ScrubRule::UrlCredentials) {
-            match urls::clean(name, value) {
+            match urls::clean(upper, value) {
                 urls::Cleaned::Unchanged => {}
                 urls::Cleaned::Changed(bytes) => cleaned = Some(bytes),
                 urls::Cleaned::Hopeless => return Verdict::Drops(DropReason::UrlCredentials),
@@ -324,7 +333,7 @@ impl Scrubbed {
         if self
             .dropped
             .iter()
-            .any(|dropped| names::counted_by_git(dropped.name.as_bytes()))
+            .any(|dropped| names::counted_by_git(&dropped.name.as_bytes().to_ascii_uppercase()))
             && self.environment.remove(count.clone()).is_some()
         {
             self.dropped.push(Dropped {

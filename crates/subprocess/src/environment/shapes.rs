@@ -10,32 +10,61 @@ pub(super) fn credential(value: &[u8]) -> Option<DropReason> {
         return Some(DropReason::Authorization);
     }
     // An exported shell function assigns variables called `password` without holding one.
-    let is_code = value.starts_with(b"() {");
-    let mut previous = 0;
+    let asked = if value.starts_with(b"() {") {
+        DASH | BEGINS
+    } else {
+        SIGN | DASH | BEGINS
+    };
+    let mut possible = asked;
     for (at, &byte) in value.iter().enumerate() {
-        match byte {
-            b'=' | b':' if !is_code => {
-                if let Some(reason) = settings::assigned(value, at) {
-                    return Some(reason);
-                }
-            }
-            b'-' if private_key_block(&value[at..]) => return Some(DropReason::PrivateKey),
-            _ => {}
-        }
+        let class = CLASSES[usize::from(byte)];
+        let question = class & possible;
         // Within a word no token begins: `task_ghp_…` is a name that somebody made up.
-        if !joins(previous)
-            && let Some(reason) = tokens::begins(value, at)
-        {
-            return Some(reason);
+        possible = if class & JOINS == 0 {
+            asked
+        } else {
+            asked & !BEGINS
+        };
+        let answer = match question {
+            0 => continue,
+            SIGN => settings::assigned(value, at),
+            DASH => private_key_block(&value[at..]).then_some(DropReason::PrivateKey),
+            _ => tokens::begins(value, at),
+        };
+        if answer.is_some() {
+            return answer;
         }
-        previous = byte;
     }
     None
 }
 
-fn joins(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
+/// A byte that makes a word of what stands on its two sides.
+const JOINS: u8 = 1;
+/// A byte that may give a value to a key.
+const SIGN: u8 = 2;
+/// The byte that a PEM block begins with.
+const DASH: u8 = 4;
+/// A byte that a token begins with.
+const BEGINS: u8 = 8;
+
+/// What each byte may be. Only a letter or digit begins a token, so a byte asks one question at most.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        let joins = byte.is_ascii_alphanumeric() || byte == b'_';
+        let begins = byte.is_ascii_alphanumeric() && tokens::may_begin(byte);
+        classes[byte as usize] = match byte {
+            b'=' | b':' => SIGN,
+            b'-' => DASH,
+            _ => (if joins { JOINS } else { 0 }) | (if begins { BEGINS } else { 0 }),
+        };
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
 
 /// Tells whether a PEM block begins here that is not known to be public. Certificates and public keys pass.
 fn private_key_block(bytes: &[u8]) -> bool {

@@ -457,6 +457,29 @@ fn unchanged_values_are_shared_and_not_copied() {
     );
 }
 
+/// Each of these would take minutes if a beginning were searched to the end of the value each time.
+#[test]
+fn huge_values_are_read_in_linear_time() {
+    for (unit, expected) in [
+        ("eyJ-", None),
+        ("eyJaaaaaaaa-", None),
+        ("http://", None),
+        ("http://a:1,", None),
+        ("\"http://a\"", None),
+        ("http://h?a&", None),
+        ("=    ", None),
+        ("@", None),
+        ("a: ", None),
+        ("-----BEGIN CERTIFICATE-----", None),
+        ("http://a@b:", None),
+        ("x password=* ", None),
+        ("\u{ff}", None),
+    ] {
+        let value = unit.repeat(512 * 1024 / unit.len());
+        assert_eq!(reason("X", &value), expected, "{unit}");
+    }
+}
+
 /// Text out of the pieces that the rules look for, so that the cases between them are met.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![

@@ -3,6 +3,11 @@
 use super::DropReason;
 use Follows::{Anything, Capitals, EncodedBlock, Jwt, Letters, Words};
 
+/// Tells whether a token may begin with this byte.
+pub(super) const fn may_begin(byte: u8) -> bool {
+    STARTS[byte as usize] != 0
+}
+
 /// Tells whether a token begins at this place, which is not within a word.
 pub(super) fn begins(value: &[u8], at: usize) -> Option<DropReason> {
     let bytes = &value[at..];
@@ -13,6 +18,7 @@ pub(super) fn begins(value: &[u8], at: usize) -> Option<DropReason> {
     let after_dash = at > 0 && value[at - 1] == b'-';
     PREFIXES
         .iter()
+        .filter(|prefix| prefix.text.as_bytes()[0] == first)
         .find(|prefix| prefix.matches(bytes, after_dash))
         .map(Prefix::reason)
 }

@@ -4,10 +4,12 @@
 //! `#`. Where two readings are possible and one has a password, the variable is dropped. One reading is trusted: after
 //! `host:80/`, an `@` belongs to the path, because no program takes it for the end of a password.
 //!
-//! A URL in quotes ends with the closing one, so that a document may hold it.
-//! A URL that is percent-encoded within another is not seen.
+//! A URL in quotes ends with the closing one, so that a document may hold it. A URL that is
+//! percent-encoded within another is not seen.
 
 use std::ops::Range;
+
+use memchr::{memchr, memmem, memrchr};
 
 use super::names;
 
@@ -22,10 +24,10 @@ pub(super) enum Cleaned {
     Hopeless,
 }
 
-/// Takes the credentials out of the URLs of a variable.
+/// Takes the credentials out of the URLs of a variable, whose name is given in upper case.
 pub(super) fn clean(name: &[u8], value: &[u8]) -> Cleaned {
-    let has_url = value.starts_with(b"//") || find(value, b"://").is_some();
-    if !has_url && !value.contains(&b'@') {
+    let has_url = value.starts_with(b"//") || after_scheme(value, 0).is_some();
+    if !has_url && memchr(b'@', value).is_none() {
         return Cleaned::Unchanged;
     }
     let cuts = if names::proxy(name) {
@@ -44,7 +46,7 @@ pub(super) fn clean(name: &[u8], value: &[u8]) -> Cleaned {
     // What is left is read once more: cutting may have joined two parts to a new URL, and a proxy may have parameters.
     // So a scrubbed value is always one that the scrub leaves alone.
     if credentials(&left, false).is_none_or(|cuts| !cuts.is_empty())
-        || names::proxy(name) && left.contains(&b'@')
+        || names::proxy(name) && memchr(b'@', &left).is_some()
     {
         Cleaned::Hopeless
     } else if cuts.is_empty() {
@@ -57,88 +59,88 @@ pub(super) fn clean(name: &[u8], value: &[u8]) -> Cleaned {
 /// Finds the user of a proxy. A proxy is a host and nothing follows it, so all before the last `@` is the user, whatever
 /// characters it has; the scheme may be missing.
 fn proxy_userinfo(value: &[u8]) -> Option<Range<usize>> {
-    let at = value.iter().rposition(|&byte| byte == b'@')?;
-    let start = find(&value[..at], b"://").map_or(0, |colon| colon + 3);
+    let at = memrchr(b'@', value)?;
+    let start = after_scheme(&value[..at], 0).unwrap_or(0);
     Some(start..at + 1)
 }
 
 /// Finds the ranges to cut out of a text with URLs, in order. `None`: it is not certain what they are.
 fn credentials(value: &[u8], needs_user: bool) -> Option<Vec<Range<usize>>> {
-    let last_at = value.iter().rposition(|&byte| byte == b'@');
+    let last_at = memrchr(b'@', value);
     let mut cuts = Vec::new();
-    let (mut floor, mut from) = (0, 0);
-    if value.starts_with(b"//") {
-        (floor, from) = (2, url(value, 0, 2, last_at, needs_user, &mut cuts)?);
-    }
-    while let Some(colon) = find(&value[from..], b"://").map(|offset| from + offset) {
-        from = url(value, floor, colon + 3, last_at, needs_user, &mut cuts)?;
-        floor = colon + 3;
+    let mut floor = 0;
+    let mut next = if value.starts_with(b"//") {
+        Some(2)
+    } else {
+        after_scheme(value, 0)
+    };
+    while let Some(start) = next {
+        next = after_scheme(value, start);
+        // What belongs to this URL ends where the next one begins (in a list or a query), so that no byte is read for
+        // more than one. The colon of the next scheme is left in: without it, it would not be seen to be one.
+        let text = &value[..next.map_or(value.len(), |next| next - "//".len())];
+        url(text, floor, start, last_at, needs_user, &mut cuts)?;
+        // A password with a scheme in it: where it ends is anybody's guess.
+        if next.is_some() && cuts.last().is_some_and(|cut| cut.end == text.len()) {
+            return None;
+        }
+        floor = start;
     }
     Some(cuts)
 }
 
-/// Reads one URL whose authority begins at `start` and whose scheme begins at `floor` or later. Returns where to look for
-/// the next one.
+/// Where the authority of the first URL after a place begins.
+fn after_scheme(value: &[u8], from: usize) -> Option<usize> {
+    memmem::find(&value[from..], b"://").map(|colon| from + colon + "://".len())
+}
+
+/// Reads one URL whose authority begins at `start` and whose scheme begins at `floor` or later.
 fn url(
-    value: &[u8],
+    text: &[u8],
     floor: usize,
     start: usize,
     last_at: Option<usize>,
     needs_user: bool,
     cuts: &mut Vec<Range<usize>>,
-) -> Option<usize> {
-    let scheme = scheme_before(value, floor, start);
+) -> Option<()> {
+    let scheme = scheme_before(text, floor, start);
     // A URL in quotes ends with them. Other punctuation may be part of a password.
     let quote = scheme
         .start
         .checked_sub(1)
-        .map(|at| value[at])
+        .map(|at| text[at])
         .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let ends = |byte: u8| byte <= b' ' || Some(byte) == quote;
-    let authority_end = position(value, start, |byte| {
+    let authority_end = position(text, start, |byte| {
         ends(byte) || matches!(byte, b'/' | b'?' | b'#')
     });
-    let authority = &value[start..authority_end];
+    let authority = &text[start..authority_end];
 
-    match authority.iter().rposition(|&byte| byte == b'@') {
-        Some(at) => {
-            let user = &authority[..at];
-            let has_password = user.contains(&b':');
-            if has_password || is_web(&value[scheme]) {
-                if needs_user
-                    || user.contains(&b';')
-                    || has_password && another_at(value, authority_end, quote)
-                {
-                    return None;
-                }
-                cuts.push(start..start + at + 1);
+    if let Some(at) = memrchr(b'@', authority) {
+        let user = &authority[..at];
+        let has_password = user.contains(&b':');
+        if has_password || is_web(&text[scheme]) {
+            let may_go_on = has_password && another_at(text, authority_end, quote);
+            if needs_user || user.contains(&b';') || may_go_on {
+                return None;
             }
+            cuts.push(start..start + at + 1);
         }
-        None if last_at.is_some_and(|at| at >= authority_end)
-            && may_be_cut_short(value, start..authority_end, quote) =>
-        {
-            return None;
-        }
-        None => {}
-    }
-    if is_webhook(authority, &value[authority_end..]) {
+    } else if last_at.is_some_and(|at| at >= authority_end)
+        && may_be_cut_short(text, start..authority_end, quote)
+    {
         return None;
     }
-    let query = position(value, authority_end, |byte| {
+    if is_webhook(authority, &text[authority_end..]) {
+        return None;
+    }
+    let query = position(text, authority_end, |byte| {
         ends(byte) || matches!(byte, b'?' | b'#')
     });
-    if query < value.len() && matches!(value[query], b'?' | b'#') {
-        // A URL within the query is read in its own right, so parameters go no further than its scheme's end.
-        let end = position(value, query, |byte| ends(byte) || matches!(byte, b'<' | b'>'));
-        let end = find(&value[query..end], b"://").map_or(end, |offset| query + offset);
-        parameters(value, query..end, cuts);
+    if text.get(query).is_some_and(|byte| matches!(byte, b'?' | b'#')) {
+        parameters(text, query..position(text, query, ends), cuts);
     }
-    // In a list (`http://a,http://b`) what ended this authority is the `//` of the next URL.
-    Some(if authority.ends_with(b":") {
-        authority_end - 1
-    } else {
-        authority_end
-    })
+    Some(())
 }
 
 /// The scheme, with compounds such as `jdbc:postgresql` left at their last part.
@@ -161,10 +163,10 @@ fn is_web(scheme: &[u8]) -> bool {
 }
 
 /// Tells whether another `@` follows before the next URL, so that the password may have gone on behind the first one.
-fn another_at(value: &[u8], from: usize, quote: Option<u8>) -> bool {
-    (from..value.len())
-        .take_while(|&at| !closes(value, at, quote) && !value[at..].starts_with(b"://"))
-        .any(|at| value[at] == b'@')
+fn another_at(text: &[u8], from: usize, quote: Option<u8>) -> bool {
+    (from..text.len())
+        .take_while(|&at| !closes(text, at, quote))
+        .any(|at| text[at] == b'@')
 }
 
 /// Tells whether this is the quote that closes a URL, by what comes after it.
@@ -217,40 +219,38 @@ fn is_webhook(host: &[u8], path: &[u8]) -> bool {
 }
 
 /// Finds the parameters of a query or fragment that are credentials. `range` begins with its `?` or `#`.
-fn parameters(value: &[u8], range: Range<usize>, cuts: &mut Vec<Range<usize>>) {
+fn parameters(text: &[u8], range: Range<usize>, cuts: &mut Vec<Range<usize>>) {
+    let text = &text[..range.end];
     let mut start = range.start + 1;
-    while start < range.end {
-        let end = position(&value[..range.end], start, |byte| {
-            matches!(byte, b'&' | b';' | b'#' | b'?')
-        });
-        let parameter = &value[start..end];
-        let name = parameter
-            .iter()
-            .position(|&byte| byte == b'=')
-            .unwrap_or(end - start);
-        if name + 1 < end - start && is_credential_parameter(&parameter[..name]) {
-            // The separator goes with it: the one behind, or before the last the one in front.
-            match value[..range.end].get(end) {
-                Some(b'&' | b';') => cuts.push(start..end + 1),
-                _ => cuts.push(start - 1..end),
-            }
+    while start < text.len() {
+        let end = position(text, start, |byte| matches!(byte, b'&' | b';' | b'#' | b'?'));
+        let parameter = &text[start..end];
+        let name = memchr(b'=', parameter).unwrap_or(parameter.len());
+        if name + 1 < parameter.len() && is_credential_parameter(&parameter[..name]) {
+            // A value may have any of the separators but `&` in it. That one goes too, or for the last parameter what
+            // stands before it.
+            let end = position(text, end, |byte| byte == b'&');
+            cuts.push(if end < text.len() {
+                start..end + 1
+            } else {
+                start - 1..end
+            });
+            start = end + 1;
+        } else {
+            start = end + 1;
         }
-        start = end + 1;
     }
 }
 
 fn is_credential_parameter(name: &[u8]) -> bool {
-    const WHOLE: &[&[u8]] = &[b"sig", b"pass", b"pwd", b"pw", b"jwt"];
-    // A path, in the connection strings of PostgreSQL.
-    if name.eq_ignore_ascii_case(b"sslkey") {
-        return false;
+    const PARTS: names::Parts = names::Parts::new(&["PASSWORD", "SECRET", "TOKEN", "SIGNATURE"]);
+    let name = name.to_ascii_uppercase();
+    match &name[..] {
+        // A path, in the connection strings of PostgreSQL.
+        b"SSLKEY" => false,
+        b"SIG" | b"PASS" | b"PWD" | b"PW" | b"JWT" => true,
+        _ => PARTS.are_in(&name) || name.ends_with(b"KEY") || names::credential(&name),
     }
-    WHOLE.iter().any(|whole| name.eq_ignore_ascii_case(whole))
-        || [&b"PASSWORD"[..], b"SECRET", b"TOKEN", b"SIGNATURE"]
-            .iter()
-            .any(|word| names::contains(name, word))
-        || name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"key")
-        || names::credential(name)
 }
 
 /// Tells whether a value without scheme is `user:password@host:port`, or the same with a host in brackets as Go's
@@ -310,23 +310,12 @@ fn position(value: &[u8], from: usize, condition: impl Fn(u8) -> bool) -> usize 
         .map_or(value.len(), |offset| from + offset)
 }
 
-fn find(value: &[u8], text: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    while let Some(offset) = value[from..].iter().position(|&byte| byte == text[0]) {
-        if value[from + offset..].starts_with(text) {
-            return Some(from + offset);
-        }
-        from += offset + 1;
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn cleaned(name: &str, value: &str) -> Option<String> {
-        match clean(name.as_bytes(), value.as_bytes()) {
+        match clean(name.to_ascii_uppercase().as_bytes(), value.as_bytes()) {
             Cleaned::Unchanged => Some(value.to_owned()),
             Cleaned::Changed(left) => {
                 assert_ne!(left, value.as_bytes(), "changed to itself");
@@ -358,6 +347,7 @@ mod tests {
                 "[\"http://h:80\",\"http://h\"]",
             ),
             ("http://h,https://abc@i,http://j", "http://h,https://i,http://j"),
+            ("http://a:b@http://c:d@h", "http://http://h"),
             ("//u:p@h/x", "//h/x"),
             ("://u:p@h", "://h"),
             ("https://h/?next=https://u:p@i/", "https://h/?next=https://i/"),
@@ -393,7 +383,8 @@ mod tests {
             ("https://h/p?token=a", "https://h/p"),
             ("https://h/p?token=a&x=1", "https://h/p?x=1"),
             ("https://h/p?x=1&api_key=a&y=2", "https://h/p?x=1&y=2"),
-            ("https://h/p?x=1&Password=a#f", "https://h/p?x=1#f"),
+            ("https://h/p?x=1&Password=a#f", "https://h/p?x=1"),
+            ("postgres://h/d?password=a#b;c?d&x=1", "postgres://h/d?x=1"),
             ("https://h/p#access_token=a&x=1", "https://h/p#x=1"),
             ("https://h?sig=a&token=b", "https://h?"),
             (
@@ -418,12 +409,12 @@ mod tests {
             "http://u:p w@h",
             "http://u:1 w@h",
             "http://u:1@w w@h",
+            "http://h/?password=a://b@i",
             "http://u:1#2@h/x",
             "\"http://u:p\"w@h\"",
             "\"http://u:1\"w@h\"",
             "postgres://u:1?2@h/x",
             "http://u:p@s/s@h/x",
-            "http://a:b@http://c:d@h",
             "jdbc:sqlserver://h:1;user=u;password=p@ss",
             "ada:pw@tcp(db:3306)/x",
             "guest:guest@rabbit:5672",

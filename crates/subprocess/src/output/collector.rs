@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
@@ -38,6 +38,32 @@ impl Stream {
     /// [`Collector::fill`], which runs before anything is changed.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn withdraw_spill(&self, why: String) {
+        let mut state = self.lock();
+        if !matches!(state.spill, SpillState::Withdrawn(_)) {
+            state.spill = SpillState::Withdrawn(why);
+        }
+    }
+}
+
+/// Tells the readers of a stream, if there are any left, that its spill is gone. Made by [`Collector::spill_notice`].
+#[derive(Clone)]
+pub struct SpillNotice(Weak<Stream>);
+
+impl SpillNotice {
+    /// Says so, and why, as [`Collector::spill_withdrawn`] does.
+    pub fn withdrawn(&self, why: impl Into<String>) {
+        if let Some(stream) = self.0.upgrade() {
+            stream.withdraw_spill(why.into());
+        }
+    }
+}
+
+impl fmt::Debug for SpillNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SpillNotice")
     }
 }
 
@@ -153,10 +179,13 @@ impl Collector {
     /// Says that there is no spill any more, and why. It is final, and the first reason stays. It may come after
     /// [`seal`](Self::seal), since closing the file can fail.
     pub fn spill_withdrawn(&mut self, why: impl Into<String>) {
-        let mut state = self.stream.lock();
-        if !matches!(state.spill, SpillState::Withdrawn(_)) {
-            state.spill = SpillState::Withdrawn(why.into());
-        }
+        self.stream.withdraw_spill(why.into());
+    }
+
+    /// Returns a way to say later that the spill is gone, which keeps nothing of the stream in memory: a file can be removed
+    /// long after the stream has ended, to make room.
+    pub fn spill_notice(&self) -> SpillNotice {
+        SpillNotice(Arc::downgrade(&self.stream))
     }
 
     /// Ends the stream. Later calls change neither its bytes nor its total. Dropping the collector seals it, too.

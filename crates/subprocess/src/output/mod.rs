@@ -15,7 +15,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use collector::Collector;
+pub use collector::{Collector, SpillNotice};
 pub use reader::{OutputRead, OutputReader, Snapshot};
 pub use spill::{SpillSource, SpillState, SpilledStream};
 pub use text::{SnapshotText, TextCursor, TextRead, whole_characters};

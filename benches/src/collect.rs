@@ -1,0 +1,189 @@
+//! `collect` and `collect-spill`: how fast a child's output is taken off its pipe.
+
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use dsh_subprocess::{Process, SpillState};
+
+use crate::finding::{Field, Finding, Name, Unit, of_samples};
+use crate::floor::{self, CHUNK, Cloner, Program};
+use crate::helper;
+use crate::host::{memory_kib, numbers};
+use crate::options::Row;
+use crate::peers::{Processkit, StdProcess, TokioProcess};
+use crate::project::{self, Tier, World};
+use crate::turns::{Contender, Effort, take};
+
+/// Bytes that a collected stream retains.
+pub(crate) const RETAINED: usize = 64 * 1024;
+
+/// Bytes that the child writes.
+const WRITTEN: u64 = 2 << 30;
+
+const COLLECT: Effort = Effort {
+    warm_up: 1,
+    rounds: 15,
+    time: Duration::from_secs(25),
+};
+const SPILL: Effort = Effort {
+    warm_up: 0,
+    rounds: 10,
+    time: Duration::from_secs(40),
+};
+
+/// Returns the command line of the child.
+fn writer() -> Result<Vec<String>> {
+    helper::command("write", &[&WRITTEN.to_string()])
+}
+
+/// Samples the mebibytes per second of `run`, which returns how many bytes it took off the pipe.
+fn contender<'a>(name: Name, mut run: impl FnMut() -> Result<Taken> + 'a) -> Contender<'a> {
+    Contender::new(name, move || {
+        let started = Instant::now();
+        let taken = run()?;
+        let took = started.elapsed();
+        ensure!(
+            taken.bytes == WRITTEN,
+            "{} of {WRITTEN} bytes arrived",
+            taken.bytes
+        );
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+        let mebibytes = (WRITTEN >> 20) as f64;
+        Ok(mebibytes / took.as_secs_f64())
+    })
+}
+
+/// What came off the pipe.
+struct Taken {
+    bytes: u64,
+    /// Dropped once the clock has stopped: removing a large file takes its time, and is nobody's throughput.
+    _leftover: Option<Leftover>,
+}
+
+enum Leftover {
+    File(#[expect(dead_code, reason = "it is there to be dropped")] File),
+    Process(#[expect(dead_code, reason = "it is there to be dropped")] Process),
+}
+
+impl Taken {
+    fn new(bytes: u64) -> Self {
+        Self {
+            bytes,
+            _leftover: None,
+        }
+    }
+
+    fn with(bytes: u64, leftover: Leftover) -> Self {
+        Self {
+            bytes,
+            _leftover: Some(leftover),
+        }
+    }
+}
+
+/// Runs the child through this project.
+fn through(world: &World, writer: &[String], row: Row) -> Result<Taken> {
+    let spilled = row == Row::CollectSpill;
+    let process = world.spawn(writer, spilled.then(project::spill))?;
+    world.finish(&process)?;
+    let out = process
+        .collected_stdout()
+        .context("standard output is collected")?;
+    ensure!(out.snapshot().tail.len() == RETAINED, "the tail is short");
+    let bytes = match (spilled, out.spill()) {
+        (false, _) => out.total(),
+        (true, SpillState::Available(stream)) => stream.length,
+        (true, other) => bail!("the stream was not spilled: {other:?}"),
+    };
+    Ok(Taken::with(bytes, Leftover::Process(process)))
+}
+
+/// Measures a row.
+pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
+    let writer = writer()?;
+    let writer = writer.as_slice();
+    let directory = tempfile::tempdir().context("no directory for spills")?;
+    let mut cloner = Cloner::new()?;
+    let program = Program::new(&writer[0], writer[1..].iter().map(String::as_str))?;
+    let mut buffer = vec![0; CHUNK];
+    let file = || tempfile::tempfile_in(&directory).context("no file to write to");
+
+    let mut contenders = Vec::new();
+    for world in project::worlds_with_spills_in(directory.path())? {
+        contenders.push(contender(world.name(), move || through(&world, writer, row)));
+    }
+    let effort = if row == Row::Collect {
+        contenders.push(contender(Name::FLOOR, || {
+            Ok(Taken::new(floor::read(
+                &mut cloner,
+                &program,
+                &mut buffer,
+                |_| Ok(()),
+            )?))
+        }));
+        let mut buffer = vec![0; CHUNK];
+        contenders.push(contender(StdProcess::NAME, move || {
+            Ok(Taken::new(StdProcess::read(writer, &mut buffer)?))
+        }));
+        let (tokio, mut buffer) = (TokioProcess::new(false)?, vec![0; CHUNK]);
+        contenders.push(contender(TokioProcess::NAME, move || {
+            Ok(Taken::new(tokio.read(writer, &mut buffer)?))
+        }));
+        let kit = Processkit::new()?;
+        contenders.push(contender(Processkit::NAME, move || {
+            Ok(Taken::new(kit.read(writer)?))
+        }));
+        COLLECT
+    } else {
+        contenders.push(contender(Name::FLOOR, || {
+            let file = file()?;
+            let bytes = floor::read_and_write(&mut cloner, &program, &mut buffer, &file)?;
+            Ok(Taken::with(bytes, Leftover::File(file)))
+        }));
+        contenders.push(contender(StdProcess::NAME, || {
+            let mut file = file()?;
+            let bytes = StdProcess::copy(writer, &mut file)?;
+            Ok(Taken::with(bytes, Leftover::File(file)))
+        }));
+        let tokio = TokioProcess::new(false)?;
+        contenders.push(contender(TokioProcess::NAME, move || {
+            let file = file()?;
+            let bytes = tokio.copy(writer, file.try_clone()?)?;
+            Ok(Taken::with(bytes, Leftover::File(file)))
+        }));
+        SPILL
+    };
+    let taken = take(contenders, effort.asked(rounds))?;
+
+    let mut found = of_samples(row, Unit::MebibytesPerSecond, &taken);
+    for finding in &mut found {
+        if let Some(tier) = finding.name.tier {
+            let growth = numbers("collecting-host", &[tier, row.name()])?[0];
+            finding.numbers.push((Field::MemoryGrowthKib, growth));
+        }
+    }
+    Ok(found)
+}
+
+/// Is a host that collects one stream: prints by how many KiB its peak of resident memory grew beyond what was resident
+/// before, after a first child that wrote nothing.
+pub(crate) fn host(tier: &str, row: Row) -> Result<()> {
+    let tier = Tier::named(tier).context("there is no such tier")?;
+    let directory = tempfile::tempdir().context("no directory for spills")?;
+    let world = World::with_spills_in(tier, directory.path())?;
+    world.run(&[crate::spawn::TRUE])?;
+    // 5 resets the peak to what is resident now (proc(5)).
+    std::fs::write("/proc/self/clear_refs", "5").context("the peak of resident memory cannot be reset")?;
+    let before = memory_kib("VmRSS")?;
+    let taken = through(&world, &writer()?, row)?;
+    ensure!(
+        taken.bytes == WRITTEN,
+        "{} of {WRITTEN} bytes arrived",
+        taken.bytes
+    );
+    println!("{}", memory_kib("VmHWM")? - before);
+    drop(taken);
+    world.dispose()
+}

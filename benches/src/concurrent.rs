@@ -1,0 +1,120 @@
+//! `spawn-c16` and `spawn-c64`: many children at once, by their number per second.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::finding::{Finding, Name, Unit, of_samples};
+use crate::floor::{self, Cloner, Program};
+use crate::options::Row;
+use crate::peers::{self, on_threads};
+use crate::project;
+use crate::spawn::TRUE;
+use crate::statistics::median;
+use crate::turns::{Contender, Effort, take};
+
+/// Children per sample.
+const CHILDREN: usize = 256;
+
+const EFFORT: Effort = Effort {
+    warm_up: 1,
+    rounds: 60,
+    time: Duration::from_secs(18),
+};
+
+/// The raw loop on two threads. The better of it and the loop on one is the floor.
+const FLOOR_ON_TWO: Name = Name {
+    implementation: "floor",
+    tier: Some("two threads"),
+};
+
+/// How many children are run at once.
+fn at_once(row: Row) -> usize {
+    if row == Row::SpawnC16 { 16 } else { 64 }
+}
+
+fn contender<'a>(name: Name, mut run: impl FnMut() -> Result<()> + 'a) -> Contender<'a> {
+    Contender::new(name, move || {
+        let started = Instant::now();
+        run()?;
+        #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+        let children = CHILDREN as f64;
+        Ok(children / started.elapsed().as_secs_f64())
+    })
+}
+
+/// Runs the raw loop, on the calling thread alone or on this many.
+fn raw(threads: usize) -> Result<()> {
+    on_threads(threads, threads, || {
+        let mut cloner = Cloner::new()?;
+        let program = Program::new(TRUE, [])?;
+        (0..CHILDREN / threads).try_for_each(|_| floor::run(&mut cloner, &program))
+    })
+}
+
+/// Measures a row.
+pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
+    let at_once = at_once(row);
+    let mut contenders = vec![
+        contender(Name::FLOOR, || raw(1)),
+        contender(FLOOR_ON_TWO, || raw(2)),
+    ];
+    for world in project::worlds()? {
+        contenders.push(contender(world.name(), move || {
+            on_threads(CHILDREN, at_once, || world.run(&[TRUE]))
+        }));
+    }
+    for world in project::worlds()? {
+        let name = if world.tier == project::Tier::Cgroup { Name::peer("X-cg-tasks") } else { Name::peer("X-pg-tasks") };
+        let ex = peers::many_threads()?;
+        let world = std::sync::Arc::new(world);
+        contenders.push(contender(name, move || peers::tasks(&ex, CHILDREN, at_once, || {
+            let world = std::sync::Arc::clone(&world);
+            async move {
+                let p = world.spawn(&[TRUE], None)?;
+                p.done().await?;
+                p.wait_for_exit(&tokio_util::sync::CancellationToken::new()).await?;
+                Ok(())
+            }
+        })));
+    }
+    for peer in peers::all()? {
+        contenders.push(contender(peer.name(), move || {
+            peer.run_many(TRUE, CHILDREN, at_once)
+        }));
+    }
+    let taken = better_floor(take(contenders, EFFORT.asked(rounds))?);
+    Ok(of_samples(row, Unit::PerSecond, &taken))
+}
+
+/// Leaves the better of the two floors, as the floor.
+fn better_floor(mut taken: Vec<(Name, Vec<f64>)>) -> Vec<(Name, Vec<f64>)> {
+    let two = taken.iter().position(|(name, _)| *name == FLOOR_ON_TWO);
+    if let Some((_, on_two)) = two.map(|two| taken.remove(two))
+        && let Some((_, on_one)) = taken.iter_mut().find(|(name, _)| *name == Name::FLOOR)
+        && median(&on_two) > median(on_one)
+    {
+        *on_one = on_two;
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_the_better_of_the_two() {
+        for (one, two, better) in [(1.0, 2.0, 2.0), (3.0, 2.0, 3.0)] {
+            let taken = vec![
+                (Name::FLOOR, vec![one]),
+                (FLOOR_ON_TWO, vec![two]),
+                (Name::peer("p"), vec![9.0]),
+            ];
+            let left = better_floor(taken);
+            assert_eq!(left[0], (Name::FLOOR, vec![better]));
+            assert_eq!(left.len(), 2);
+        }
+    }
+}

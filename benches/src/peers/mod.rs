@@ -1,0 +1,83 @@
+//! What a user might pick instead, used as its own documentation shows.
+//!
+//! None of them but processkit knows of a tree: what they wait for is the child alone, and the rows that are about trees
+//! leave out those with no way to end one.
+
+mod std_process;
+#[expect(unsafe_code, reason = "pre_exec, which a session needs, is unsafe to call")]
+mod tokio_process;
+mod tree_crates;
+
+use anyhow::{Result, ensure};
+
+pub(crate) use std_process::{StdProcess, on_threads};
+pub(crate) use tokio_process::TokioProcess;
+pub(crate) use tree_crates::{ProcessWrap, Processkit};
+
+use crate::finding::Name;
+
+/// Something that runs children.
+pub(crate) trait Peer {
+    fn name(&self) -> Name;
+
+    /// Runs a program without arguments, collecting both of its output streams, and waits for it.
+    fn run(&self, program: &str) -> Result<()>;
+
+    /// Runs a program `times` times, at most `at_once` at the same time.
+    fn run_many(&self, program: &str, times: usize, at_once: usize) -> Result<()>;
+}
+
+/// Returns all of them.
+pub(crate) fn all() -> Result<Vec<Box<dyn Peer>>> {
+    Ok(vec![
+        Box::new(StdProcess),
+        Box::new(TokioProcess::new(false)?),
+        Box::new(TokioProcess::new(true)?),
+        Box::new(ProcessWrap::new()?),
+        Box::new(Processkit::new()?),
+    ])
+}
+
+/// An executor as a program that runs one child at a time has it: on the caller's own thread.
+fn one_thread() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
+}
+
+/// An executor with its usual threads, one per core.
+pub(crate) fn many_threads() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// Runs `times` tasks, at most `at_once` at the same time.
+pub(crate) fn tasks<Task>(
+    executor: &tokio::runtime::Runtime,
+    times: usize,
+    at_once: usize,
+    task: impl Fn() -> Task,
+) -> Result<()>
+where
+    Task: Future<Output = Result<()>> + Send + 'static,
+{
+    executor.block_on(async {
+        let mut running = tokio::task::JoinSet::new();
+        for _ in 0..times {
+            if running.len() == at_once
+                && let Some(ended) = running.join_next().await
+            {
+                ended??;
+            }
+            running.spawn(task());
+        }
+        while let Some(ended) = running.join_next().await {
+            ended??;
+        }
+        Ok(())
+    })
+}
+
+fn require_success(status: std::process::ExitStatus) -> Result<()> {
+    ensure!(status.success(), "the child ended with {status}");
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! This project, used the way its README says: a thread that blocks on a future, no executor.
+
+use std::collections::BTreeMap;
+use std::future::{Future as _, poll_fn};
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::pin::pin;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use dsh_subprocess::{
+    Collect, ErrorOutput, Output, Process, SpawnSpec, Spill, SpillLife, Stdin, SubprocessRuntime as _,
+};
+use dsh_subprocess_local::{LocalRuntime, OwnershipChoice};
+use pollster::block_on;
+use tokio_util::sync::CancellationToken;
+
+use crate::collect::RETAINED;
+use crate::finding::Name;
+
+/// A tier by its name in the output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tier {
+    Cgroup,
+    ProcessGroup,
+}
+
+impl Tier {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cgroup => "cgroup",
+            Self::ProcessGroup => "process_group",
+        }
+    }
+
+    /// Finds a tier by its name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Cgroup, Self::ProcessGroup]
+            .into_iter()
+            .find(|tier| tier.name() == name)
+    }
+}
+
+/// A runtime of one tier.
+pub(crate) struct World {
+    pub(crate) tier: Tier,
+    runtime: LocalRuntime,
+    never: CancellationToken,
+}
+
+impl World {
+    /// Makes a runtime.
+    pub(crate) fn new(tier: Tier) -> Result<Self> {
+        Self::with_spills_in(tier, &std::env::temp_dir())
+    }
+
+    /// Makes a runtime that spills below a directory.
+    pub(crate) fn with_spills_in(tier: Tier, directory: &Path) -> Result<Self> {
+        let choice = match tier {
+            Tier::Cgroup => OwnershipChoice::Cgroup,
+            Tier::ProcessGroup => OwnershipChoice::ProcessGroup,
+        };
+        let runtime = LocalRuntime::builder()
+            .ownership(choice)
+            .spill_parent(directory)
+            .build()?;
+        Ok(Self {
+            tier,
+            runtime,
+            never: CancellationToken::new(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> Name {
+        Name::project(self.tier.name())
+    }
+
+    /// Starts a tree.
+    pub(crate) fn spawn(&self, argv: &[impl AsRef<str>], spill: Option<Spill>) -> Result<Process> {
+        let collect = |spill| {
+            Output::Collect(Collect {
+                max_bytes: RETAINED,
+                head_bytes: 0,
+                spill,
+            })
+        };
+        let process = self.runtime.spawn(SpawnSpec {
+            argv: argv.iter().map(|word| word.as_ref().into()).collect(),
+            cwd: "/".into(),
+            env: BTreeMap::new(),
+            stdin: Stdin::Ignore,
+            stdout: collect(spill),
+            stderr: ErrorOutput::Own(collect(None)),
+            grace: Duration::from_secs(10),
+            drain: Duration::from_secs(10),
+            control: false,
+            cancel: CancellationToken::new(),
+        })?;
+        Ok(process)
+    }
+
+    /// Waits until a tree has ended by itself and is gone, with its streams complete.
+    pub(crate) fn finish(&self, process: &Process) -> Result<()> {
+        block_on(async {
+            let outcome = process.done().await?;
+            ensure!(outcome.success(), "the child {outcome}");
+            process.wait_for_exit(&self.never).await?;
+            Ok(())
+        })
+    }
+
+    /// Waits until a tree is gone.
+    pub(crate) fn wait_until_gone(&self, process: &Process) -> Result<()> {
+        block_on(process.wait_for_exit(&self.never))?;
+        Ok(())
+    }
+
+    /// Runs a program to the end of its tree.
+    pub(crate) fn run(&self, argv: &[impl AsRef<str>]) -> Result<()> {
+        self.finish(&self.spawn(argv, None)?)
+    }
+
+    /// Starts programs, awaits them all on one thread, and calls `idle` on this one while they run. They are left running.
+    pub(crate) fn await_many<T>(
+        &self,
+        argv: &[&str],
+        count: usize,
+        idle: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let processes = (0..count)
+            .map(|_| self.spawn(argv, None))
+            .collect::<Result<Vec<Process>>>()?;
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                block_on(async {
+                    let mut ends: Vec<_> = processes.iter().map(Process::done).collect();
+                    let mut stopped = pin!(stopped.cancelled());
+                    poll_fn(|context| {
+                        // All of them are asked at each wake-up, and there is none but the last.
+                        ends.retain_mut(|end| end.as_mut().poll(context).is_pending());
+                        if ends.is_empty() {
+                            Poll::Ready(())
+                        } else {
+                            stopped.as_mut().poll(context)
+                        }
+                    })
+                    .await;
+                });
+            });
+            let answer = idle();
+            stop.cancel();
+            answer
+        })
+    }
+
+    /// Ends everything, waits for that, and ends the runtime's threads.
+    pub(crate) fn dispose(self) -> Result<()> {
+        block_on(self.runtime.dispose()).context("the runtime is disposed of")
+    }
+}
+
+/// Makes a runtime per tier that works here. Where no cgroup can be made, that is told, and the other tier is measured.
+pub(crate) fn worlds() -> Result<Vec<World>> {
+    worlds_with_spills_in(&std::env::temp_dir())
+}
+
+/// As [`worlds`], with spills below a directory.
+pub(crate) fn worlds_with_spills_in(directory: &Path) -> Result<Vec<World>> {
+    let mut worlds = Vec::new();
+    match World::with_spills_in(Tier::Cgroup, directory) {
+        Ok(world) => worlds.push(world),
+        Err(error) => eprintln!("the cgroup tier is not measured: {error:#}"),
+    }
+    worlds.push(World::with_spills_in(Tier::ProcessGroup, directory)?);
+    Ok(worlds)
+}
+
+/// A file for a whole stream, gone with the handle.
+pub(crate) fn spill() -> Spill {
+    Spill {
+        max_bytes: NonZeroU64::MAX,
+        life: SpillLife::Handle,
+    }
+}

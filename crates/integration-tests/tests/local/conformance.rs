@@ -1,0 +1,93 @@
+//! The conformance suite of the testkit, on each tier and on each fallback of the local world.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use dsh_subprocess::NameCase;
+use dsh_subprocess_local::KernelFeature;
+use dsh_subprocess_testkit::conformance::{Guarantees, World};
+use nix::unistd::geteuid;
+
+use crate::fixture::Tier;
+
+/// Names of variables that this package's build script puts into the environment of every test.
+const PLANTED: [&str; 2] = ["CONFORMANCE_API_KEY", "DSH_CONFORMANCE"];
+
+/// The local world on a tier, without some of the kernel's features.
+fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
+    let probe = Path::new(env!("CARGO_BIN_EXE_probe"));
+    let resources = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| resources.path().join(name);
+    fs::create_dir(path("work")).expect("the directory is ours");
+    fs::write(path("notes"), b"notes").expect("the directory is ours");
+    fs::create_dir(path("locked")).expect("the directory is ours");
+    fs::set_permissions(path("locked"), Permissions::from_mode(0o600)).expect("it is ours");
+    for name in PLANTED {
+        assert!(
+            std::env::var_os(name).is_some(),
+            "{name} is not in the environment: run the tests by cargo or nextest"
+        );
+    }
+    World {
+        runtime: Box::new(move || {
+            let builder = without
+                .iter()
+                .fold(tier.builder(), |builder, &feature| builder.without(feature));
+            Arc::new(builder.build().expect("the tier works here"))
+        }),
+        probe: probe.into(),
+        probe_name: probe.file_name().expect("it has a name").into(),
+        probe_directory: probe.parent().expect("it is in a directory").into(),
+        directory: path("work").into(),
+        file: path("notes").into(),
+        missing: path("missing").into(),
+        // Root enters every directory.
+        locked_directory: (!geteuid().is_root()).then(|| path("locked").into()),
+        shell: Some("/bin/sh".into()),
+        hidden: PLANTED.map(Into::into).into(),
+        kept: vec!["PATH".into()],
+        guarantees: Guarantees {
+            immediate_pid: true,
+            process_ids: true,
+            name_case: NameCase::Exact,
+            ends_session_leavers: tier == Tier::Cgroup,
+            names_holders: true,
+            measures_usage: true,
+            spill: true,
+            raw_descriptors: true,
+            argument_limit: Some(200_000),
+        },
+        resources: Box::new(resources),
+    }
+}
+
+/// Makes a module of the whole suite for each tier and each set of features to do without.
+macro_rules! conformance {
+    ($($name:ident: $tier:ident without [$($feature:ident),*];)+) => {
+        $(
+            mod $name {
+                use super::{KernelFeature, Tier};
+
+                const WITHOUT: &[KernelFeature] = &[$(KernelFeature::$feature),*];
+
+                dsh_subprocess_testkit::conformance_suite!(super::world(Tier::$tier, WITHOUT));
+            }
+        )+
+    };
+}
+
+conformance! {
+    as_root_cgroup: Cgroup without [];
+    as_root_cgroup_without_clone3: Cgroup without [Clone3];
+    as_root_cgroup_without_clone_into_cgroup: Cgroup without [CloneIntoCgroup];
+    as_root_cgroup_without_close_range: Cgroup without [CloseRange];
+    as_root_cgroup_without_cgroup_kill: Cgroup without [CgroupKill];
+    as_root_cgroup_without_pidfd_get_info: Cgroup without [PidfdGetInfo];
+    process_group: ProcessGroup without [];
+    process_group_without_clone3: ProcessGroup without [Clone3];
+    process_group_without_close_range: ProcessGroup without [CloseRange];
+    process_group_without_pidfd_get_info: ProcessGroup without [PidfdGetInfo];
+    process_group_without_any_feature: ProcessGroup without [Clone3, CloneIntoCgroup, CloseRange, CgroupKill, PidfdGetInfo];
+}

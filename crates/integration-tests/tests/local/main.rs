@@ -1,0 +1,24 @@
+//! Process tests of the local world: what it promises, shown on real processes, on each ownership tier.
+//!
+//! A test named `as_root_…` needs a writable control group, or another user to become; all others work for everyone.
+#![forbid(unsafe_code)]
+
+mod completion;
+mod conformance;
+mod cost;
+mod descriptors;
+mod ending;
+mod environment;
+mod exhaustion;
+mod failures;
+mod fixture;
+mod hanging;
+mod host_process;
+mod output;
+mod reaping;
+mod reuse;
+mod signals;
+mod spill;
+mod stdin;
+mod threads;
+mod unkillable;

@@ -1,0 +1,114 @@
+//! A member that cannot be killed: the wait has a bound, the error names it, and its end is an event all the same.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dsh_subprocess::{ErrorKind, SubprocessRuntime};
+use tokio_util::sync::CancellationToken;
+
+use crate::fixture::{Case, Host, Tier, alive, announced, eventually, finished, probe_for_everyone, within};
+
+/// A group of the version 1 freezer: what is frozen in it takes `SIGKILL` only when it is thawed.
+struct Freezer(PathBuf);
+
+impl Freezer {
+    fn freeze(pid: u32) -> Self {
+        let group = PathBuf::from(format!(
+            "/sys/fs/cgroup/freezer/dsh-test-{}-{pid}",
+            std::process::id()
+        ));
+        fs::create_dir(&group).expect("the freezer is writable for root");
+        let freezer = Self(group);
+        fs::write(freezer.0.join("cgroup.procs"), pid.to_string()).expect("the process can be moved");
+        fs::write(freezer.0.join("freezer.state"), "FROZEN").expect("it can be frozen");
+        eventually("the group is frozen", || {
+            fs::read_to_string(freezer.0.join("freezer.state")).is_ok_and(|state| state == "FROZEN\n")
+        });
+        freezer
+    }
+
+    fn thaw(&self) {
+        fs::write(self.0.join("freezer.state"), "THAWED").expect("it can be thawed");
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        self.thaw();
+        // Its processes are gone or leave it in a moment; an empty group left behind costs nothing.
+        eventually("the group is empty", || {
+            fs::read_to_string(self.0.join("cgroup.procs")).is_ok_and(|processes| processes.is_empty())
+        });
+        drop(fs::remove_dir(&self.0));
+    }
+}
+
+fn a_frozen_member_is_a_named_survivor_until_it_is_thawed(tier: Tier) {
+    let case = Case::with(tier, |builder| builder.kill_bound(Duration::from_millis(300)));
+    let mut spec = case.probe(["tree", "2"]);
+    spec.grace = Duration::from_millis(100);
+    let process = case.spawn(spec);
+    let members = announced(&process, "ready");
+    let frozen = members[0];
+    let freezer = Freezer::freeze(frozen);
+
+    let error = within(process.terminate()).expect_err("a frozen process takes no signal");
+    assert_eq!(error.kind(), ErrorKind::Survivors, "{error}");
+    assert_eq!(
+        error
+            .survivors()
+            .iter()
+            .filter_map(|member| member.pid)
+            .collect::<Vec<_>>(),
+        [frozen]
+    );
+    assert!(error.to_string().contains(&frozen.to_string()), "{error}");
+    assert!(!alive(members[1]), "the others were ended");
+    // The target itself is gone, and says so.
+    assert!(finished(&process).signal().is_some());
+    let error = within(case.runtime.dispose()).expect_err("disposal is bounded, too");
+    assert_eq!(error.kind(), ErrorKind::Survivors, "{error}");
+    assert!(alive(frozen));
+
+    freezer.thaw();
+    eventually("the thawed member takes its SIGKILL", || !alive(frozen));
+    // The runtime went on owning it. A wait that is asked before it has seen the end still names the survivor.
+    eventually("the runtime sees the end", || {
+        within(process.wait_for_exit(&CancellationToken::new())).is_ok_and(|gone| gone)
+    });
+    within(process.terminate()).expect("there is nothing left to end");
+    case.assert_gone();
+}
+
+#[test]
+fn as_root_on_cgroup_a_frozen_member_is_a_named_survivor_until_it_is_thawed() {
+    a_frozen_member_is_a_named_survivor_until_it_is_thawed(Tier::Cgroup);
+}
+
+#[test]
+fn as_root_on_process_group_a_frozen_member_is_a_named_survivor_until_it_is_thawed() {
+    a_frozen_member_is_a_named_survivor_until_it_is_thawed(Tier::ProcessGroup);
+}
+
+/// An ordinary user may not signal a process that became root by a setuid program.
+#[test]
+fn as_root_on_process_group_a_setuid_member_is_a_named_survivor_until_it_ends() {
+    let directory = probe_for_everyone();
+    let program = directory.path().join("probe");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("it is ours");
+    let report = Host::new(Tier::ProcessGroup)
+        .unprivileged()
+        .peculiar("--kill-bound-ms=300")
+        .report(["unkillable", program.to_str().expect("text")]);
+    assert_eq!(
+        report.get("terminated"),
+        "Survivors",
+        "{:?}",
+        report.find("terminated-text")
+    );
+    assert_eq!(report.get("survivor"), report.get("member"));
+    assert_eq!(report.get("outcome"), "exited with code 0");
+    assert_eq!(report.get("gone"), "true");
+}

@@ -1,0 +1,48 @@
+//! The contract in code: checks that every world must pass, and a macro that makes a test of each.
+//!
+//! A provider says how its world is made and which guarantees it gives ([`World`], [`Guarantees`]), and writes one line:
+//! [`conformance_suite!`](crate::conformance_suite). Each check is one test, named after the contract's item (or the
+//! reported case, `o4_…`) and the behaviour it proves. The checks know nothing but the seam: they run a `probe` program in
+//! the world, wait for its lines and its end, and need no executor, which is a guarantee, too.
+//!
+//! Every wait is [bounded](within). What only one kind of world can have, such as a host that runs out of descriptors, is
+//! tested by its provider.
+//!
+//! # The probe
+//!
+//! | call | does |
+//! |---|---|
+//! | `exit N` | exits with that code |
+//! | `argv …`, `env` | writes what it was given, a NUL after each |
+//! | `echo WORD…`, `cat` | writes its words in a line; copies its input |
+//! | `flood N [--stderr]`, `chunks N` | writes N bytes of the numbered stream, at once or byte by byte |
+//! | `pieces HEX…` | writes the next piece for each byte it reads |
+//! | `sleep` | says `ready PID`, and stays |
+//! | `ignore-term` | says `ready PID`, and stays; only `SIGKILL` ends it |
+//! | `trap-term TEXT MS` | says `ready PID`; on `SIGTERM` writes the text, takes that long, exits 0 |
+//! | `tree N [--depth D]` | starts N chains of D processes that hold none of its streams, says `ready PID…`, and stays |
+//! | `hold-stdout [CALL…]` | starts another call (`sleep`) that holds its streams, and exits 0 |
+//! | `new-group` | starts `sleep` in a process group of its own, and stays |
+//! | `setsid-escape` | starts a daemon in a session of its own that says `ready PID` and stays; stays itself |
+//! | `stop-member` | says `stopped PID` of a child that has stopped itself, and stays |
+//!
+//! A world without ids writes any word in place of a pid.
+
+mod child;
+mod consumer;
+mod disposal;
+mod environment;
+mod lookup;
+mod outcome;
+mod output;
+mod spawn;
+mod spill;
+mod stdio;
+mod suite;
+mod termination;
+mod watchdog;
+mod world;
+
+pub use suite::*;
+pub use watchdog::{BOUND, run, within};
+pub use world::{Guarantees, World};

@@ -1,0 +1,9 @@
+//! The scripted world: that it keeps the contract, and that it shows consumers what no machine would on demand.
+
+mod conformance;
+mod ends;
+mod late;
+mod output;
+mod probe;
+mod record;
+mod setup;
