@@ -65,20 +65,6 @@ pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Find
             on_threads(CHILDREN, at_once, || world.run(&[TRUE]))
         }));
     }
-    for world in project::worlds()? {
-        let name = if world.tier == project::Tier::Cgroup { Name::peer("X-cg-tasks") } else { Name::peer("X-pg-tasks") };
-        let ex = peers::many_threads()?;
-        let world = std::sync::Arc::new(world);
-        contenders.push(contender(name, move || peers::tasks(&ex, CHILDREN, at_once, || {
-            let world = std::sync::Arc::clone(&world);
-            async move {
-                let p = world.spawn(&[TRUE], None)?;
-                p.done().await?;
-                p.wait_for_exit(&tokio_util::sync::CancellationToken::new()).await?;
-                Ok(())
-            }
-        })));
-    }
     for peer in peers::all()? {
         contenders.push(contender(peer.name(), move || {
             peer.run_many(TRUE, CHILDREN, at_once)

@@ -14,7 +14,7 @@ use dsh_subprocess::{
     Collect, ErrorOutput, Output, Process, SpawnSpec, Spill, SpillLife, Stdin, SubprocessRuntime as _,
 };
 use dsh_subprocess_local::{LocalRuntime, OwnershipChoice};
-use pollster::block_on;
+use futures_executor::block_on;
 use tokio_util::sync::CancellationToken;
 
 use crate::collect::RETAINED;

@@ -105,7 +105,9 @@ pub(crate) fn from_a_large_host(rounds: Option<NonZeroUsize>) -> Result<Vec<Find
     for (name, pairs) in pairs.into_inner() {
         let (there, here): (Vec<f64>, Vec<f64>) = pairs.into_iter().skip(effort.warm_up).unzip();
         if let Some(finding) = found.iter_mut().find(|finding| finding.name == name) {
-            finding.numbers.push((Field::SmallHostRatio, paired_ratio(&there, &here)));
+            finding
+                .numbers
+                .push((Field::SmallHostRatio, paired_ratio(&there, &here)));
         }
     }
     Ok(found)

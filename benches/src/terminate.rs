@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use dsh_subprocess::Process;
-use pollster::block_on;
+use futures_executor::block_on;
 
 use crate::finding::{Finding, Name, Unit, of_samples};
 use crate::helper;

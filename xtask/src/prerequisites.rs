@@ -38,22 +38,26 @@ pub(crate) struct Program {
     package: &'static str,
 }
 
+impl Program {
+    const fn new(name: &'static str, package: &'static str) -> Self {
+        Self { name, package }
+    }
+}
+
 /// Drops root's rights, to run tests as `nobody`.
-pub(crate) const SETPRIV: Program = Program {
-    name: "setpriv",
-    package: "util-linux",
-};
+pub(crate) const SETPRIV: Program = Program::new("setpriv", "util-linux");
 
 /// What the tests themselves run, beside the `probe` of this workspace. A test that runs another program adds it here.
 pub(crate) const TEST_PROGRAMS: &[Program] = &[
-    Program {
-        name: "bash",
-        package: "bash",
-    },
-    Program {
-        name: "sh",
-        package: "dash",
-    },
+    Program::new("bash", "bash"),
+    Program::new("sh", "dash"),
+    Program::new("env", "coreutils"),
+    Program::new("grep", "grep"),
+    Program::new("mount", "mount"),
+    Program::new("sed", "sed"),
+    Program::new("setpriv", "util-linux"),
+    Program::new("setsid", "util-linux"),
+    Program::new("unshare", "util-linux"),
 ];
 
 /// An extension of cargo, as a crate with one program.

@@ -46,12 +46,12 @@ fn one_thread() -> Result<tokio::runtime::Runtime> {
 }
 
 /// An executor with its usual threads, one per core.
-pub(crate) fn many_threads() -> Result<tokio::runtime::Runtime> {
+fn many_threads() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
 /// Runs `times` tasks, at most `at_once` at the same time.
-pub(crate) fn tasks<Task>(
+fn tasks<Task>(
     executor: &tokio::runtime::Runtime,
     times: usize,
     at_once: usize,

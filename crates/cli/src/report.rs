@@ -254,7 +254,7 @@ fn named(members: &[Member]) -> String {
             let command = one_line(&member.command, MOST_OF_A_COMMAND);
             match member.pid {
                 Some(pid) => format!("{pid} ({command})"),
-                None => command.into(),
+                None => command,
             }
         })
         .collect();

@@ -204,7 +204,7 @@ impl Machine {
 
     /// Ends a runtime that nobody refers to any more: kills what is left, and waits for nothing.
     pub(crate) fn abandon(&self) {
-        if self.close().is_empty() {
+        if self.close().iter().all(|tree| tree.is_over()) {
             // Removed here and now: a host that is about to exit would take the thread with it before it came to that.
             self.belongings.remove();
         } else {

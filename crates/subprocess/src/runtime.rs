@@ -70,7 +70,10 @@ pub trait SubprocessRuntime: Send + Sync {
 /// What a world can do, fixed when its runtime was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "independent abilities, each with a name")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent abilities, each with a name"
+)]
 pub struct Capabilities {
     /// The mechanism that owns the trees started from now on. A single tree may have a weaker one: ask
     /// [`Process::ownership`].

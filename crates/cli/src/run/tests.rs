@@ -140,7 +140,7 @@ fn holders_and_what_was_ended_are_named() {
     assert_eq!(report.holders.len(), 1);
     assert_eq!(
         (report.holders[0].member.pid, report.holders[0].stream),
-        (78, StreamName::Stdout)
+        (Some(78), StreamName::Stdout)
     );
     assert!(report.survivors.is_empty() && report.failure.is_none());
 }

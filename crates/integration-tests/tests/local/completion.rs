@@ -29,7 +29,10 @@ fn background_child_is_named_and_ended(tier: Tier, script: &str) {
         "{holders:?}"
     );
     let members = within(process.members()).expect("the tree can be read");
-    assert!(members.iter().any(|member| member.pid == Some(child)), "{members:?}");
+    assert!(
+        members.iter().any(|member| member.pid == Some(child)),
+        "{members:?}"
+    );
     within(process.terminate()).expect("the tree ends");
     case.assert_gone();
     let ended = within(process.ended()).expect("it is known");

@@ -5,6 +5,7 @@
 
 mod completion;
 mod conformance;
+mod control;
 mod cost;
 mod descriptors;
 mod ending;

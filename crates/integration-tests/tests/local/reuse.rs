@@ -76,7 +76,10 @@ fn as_root_on_cgroup_groups_made_by_a_tree_are_ended_and_removed() {
         };
         assert!(inner.is_dir());
         let members = within(process.members()).expect("the tree can be read");
-        assert!(members.iter().any(|there| there.pid == Some(member)), "{members:?}");
+        assert!(
+            members.iter().any(|there| there.pid == Some(member)),
+            "{members:?}"
+        );
         within(process.terminate()).expect("the tree ends");
         case.assert_gone();
         // Before another tree gets the leaf, which may be at once.

@@ -15,6 +15,11 @@ impl Tree {
         self.exit.get().await
     }
 
+    /// Whether nothing is left to happen: the tree is gone and its outcome is settled.
+    pub(crate) fn is_over(&self) -> bool {
+        self.exit.is_gone() && self.done.peek().is_some()
+    }
+
     pub(crate) fn pid(&self) -> Option<u32> {
         match self.started.peek() {
             Some(Ok(started)) => started.pid,

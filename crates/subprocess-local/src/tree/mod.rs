@@ -709,7 +709,7 @@ impl Tree {
                 leaf.release();
             }
         }
-        if (after.done || after.exit) && self.done.peek().is_some() && self.exit.is_gone() {
+        if (after.done || after.exit) && self.is_over() {
             self.machine.forget(self.id);
         }
     }
