@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use dsh_subprocess::{Process, SpillState};
 
+use crate::candidate::{self, Candidate};
 use crate::finding::{Field, Finding, Name, Unit, of_samples};
 use crate::floor::{self, CHUNK, Cloner, Program};
 use crate::helper;
 use crate::host::{memory_kib, numbers};
 use crate::options::Row;
 use crate::peers::{Processkit, StdProcess, TokioProcess};
-use crate::project::{self, Tier, World};
-use crate::turns::{Contender, Effort, take};
+use crate::project::{self, Tier, World, tiers};
+use crate::turns::{Effort, take};
 
 /// Bytes that a collected stream retains.
 pub(crate) const RETAINED: usize = 64 * 1024;
@@ -38,9 +39,9 @@ fn writer() -> Result<Vec<String>> {
     helper::command("write", &[&WRITTEN.to_string()])
 }
 
-/// Samples the mebibytes per second of `run`, which returns how many bytes it took off the pipe.
-fn contender<'a>(name: Name, mut run: impl FnMut() -> Result<Taken> + 'a) -> Contender<'a> {
-    Contender::new(name, move || {
+/// Makes a sampler of the mebibytes per second of `run`.
+fn rate(mut run: impl FnMut() -> Result<Taken>) -> impl FnMut() -> Result<f64> {
+    move || {
         let started = Instant::now();
         let taken = run()?;
         let took = started.elapsed();
@@ -52,7 +53,7 @@ fn contender<'a>(name: Name, mut run: impl FnMut() -> Result<Taken> + 'a) -> Con
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
         let mebibytes = (WRITTEN >> 20) as f64;
         Ok(mebibytes / took.as_secs_f64())
-    })
+    }
 }
 
 /// What came off the pipe.
@@ -100,63 +101,97 @@ fn through(world: &World, writer: &[String], row: Row) -> Result<Taken> {
     Ok(Taken::with(bytes, Leftover::Process(process)))
 }
 
+/// Returns everything that takes output off a pipe; with a file, everything that writes it to one.
+pub(crate) fn candidates(row: Row) -> Result<Vec<Candidate>> {
+    let writer = writer()?;
+    let mut candidates = if row == Row::Collect {
+        readers(&writer)
+    } else {
+        copiers(&writer)
+    };
+    candidates.extend(tiers().into_iter().map(|tier| {
+        let writer = writer.clone();
+        Candidate::new(Name::project(tier.name()), move || {
+            let directory = tempfile::tempdir().context("no directory for spills")?;
+            let world = World::with_spills_in(tier, directory.path())?;
+            Ok(rate(move || {
+                let _kept_until_here = &directory;
+                through(&world, &writer, row)
+            }))
+        })
+    }));
+    Ok(candidates)
+}
+
+fn program(writer: &[String]) -> Result<Program> {
+    Program::new(&writer[0], writer[1..].iter().map(String::as_str))
+}
+
+fn readers(writer: &[String]) -> Vec<Candidate> {
+    let [floor, blocking, tokio, kit] = [(); 4].map(|()| writer.to_vec());
+    vec![
+        Candidate::new(Name::FLOOR, move || {
+            let (mut cloner, program, mut buffer) = (Cloner::new()?, program(&floor)?, vec![0; CHUNK]);
+            Ok(rate(move || {
+                Ok(Taken::new(floor::read(
+                    &mut cloner,
+                    &program,
+                    &mut buffer,
+                    |_| Ok(()),
+                )?))
+            }))
+        }),
+        Candidate::new(StdProcess::NAME, move || {
+            let mut buffer = vec![0; CHUNK];
+            Ok(rate(move || {
+                Ok(Taken::new(StdProcess::read(&blocking, &mut buffer)?))
+            }))
+        }),
+        Candidate::new(TokioProcess::NAME, move || {
+            let (process, mut buffer) = (TokioProcess::new(false)?, vec![0; CHUNK]);
+            Ok(rate(move || Ok(Taken::new(process.read(&tokio, &mut buffer)?))))
+        }),
+        Candidate::new(Processkit::NAME, move || {
+            let process = Processkit::new()?;
+            Ok(rate(move || Ok(Taken::new(process.read(&kit)?))))
+        }),
+    ]
+}
+
+fn copiers(writer: &[String]) -> Vec<Candidate> {
+    let file = || tempfile::tempfile().context("no file to write to");
+    let [floor, blocking, tokio] = [(); 3].map(|()| writer.to_vec());
+    vec![
+        Candidate::new(Name::FLOOR, move || {
+            let (mut cloner, program, mut buffer) = (Cloner::new()?, program(&floor)?, vec![0; CHUNK]);
+            Ok(rate(move || {
+                let file = file()?;
+                let bytes = floor::read_and_write(&mut cloner, &program, &mut buffer, &file)?;
+                Ok(Taken::with(bytes, Leftover::File(file)))
+            }))
+        }),
+        Candidate::new(StdProcess::NAME, move || {
+            Ok(rate(move || {
+                let mut file = file()?;
+                let bytes = StdProcess::copy(&blocking, &mut file)?;
+                Ok(Taken::with(bytes, Leftover::File(file)))
+            }))
+        }),
+        Candidate::new(TokioProcess::NAME, move || {
+            let process = TokioProcess::new(false)?;
+            Ok(rate(move || {
+                let file = file()?;
+                let bytes = process.copy(&tokio, file.try_clone()?)?;
+                Ok(Taken::with(bytes, Leftover::File(file)))
+            }))
+        }),
+    ]
+}
+
 /// Measures a row.
 pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let writer = writer()?;
-    let writer = writer.as_slice();
-    let directory = tempfile::tempdir().context("no directory for spills")?;
-    let mut cloner = Cloner::new()?;
-    let program = Program::new(&writer[0], writer[1..].iter().map(String::as_str))?;
-    let mut buffer = vec![0; CHUNK];
-    let file = || tempfile::tempfile_in(&directory).context("no file to write to");
-
-    let mut contenders = Vec::new();
-    for world in project::worlds_with_spills_in(directory.path())? {
-        contenders.push(contender(world.name(), move || through(&world, writer, row)));
-    }
-    let effort = if row == Row::Collect {
-        contenders.push(contender(Name::FLOOR, || {
-            Ok(Taken::new(floor::read(
-                &mut cloner,
-                &program,
-                &mut buffer,
-                |_| Ok(()),
-            )?))
-        }));
-        let mut buffer = vec![0; CHUNK];
-        contenders.push(contender(StdProcess::NAME, move || {
-            Ok(Taken::new(StdProcess::read(writer, &mut buffer)?))
-        }));
-        let (tokio, mut buffer) = (TokioProcess::new(false)?, vec![0; CHUNK]);
-        contenders.push(contender(TokioProcess::NAME, move || {
-            Ok(Taken::new(tokio.read(writer, &mut buffer)?))
-        }));
-        let kit = Processkit::new()?;
-        contenders.push(contender(Processkit::NAME, move || {
-            Ok(Taken::new(kit.read(writer)?))
-        }));
-        COLLECT
-    } else {
-        contenders.push(contender(Name::FLOOR, || {
-            let file = file()?;
-            let bytes = floor::read_and_write(&mut cloner, &program, &mut buffer, &file)?;
-            Ok(Taken::with(bytes, Leftover::File(file)))
-        }));
-        contenders.push(contender(StdProcess::NAME, || {
-            let mut file = file()?;
-            let bytes = StdProcess::copy(writer, &mut file)?;
-            Ok(Taken::with(bytes, Leftover::File(file)))
-        }));
-        let tokio = TokioProcess::new(false)?;
-        contenders.push(contender(TokioProcess::NAME, move || {
-            let file = file()?;
-            let bytes = tokio.copy(writer, file.try_clone()?)?;
-            Ok(Taken::with(bytes, Leftover::File(file)))
-        }));
-        SPILL
-    };
-    let taken = take(contenders, effort.asked(rounds))?;
-
+    let effort = if row == Row::Collect { COLLECT } else { SPILL };
+    let taken = take(candidate::alone(row)?, effort.asked(rounds))?;
     let mut found = of_samples(row, Unit::MebibytesPerSecond, &taken);
     for finding in &mut found {
         if let Some(tier) = finding.name.tier {
@@ -184,6 +219,5 @@ pub(crate) fn host(tier: &str, row: Row) -> Result<()> {
         taken.bytes
     );
     println!("{}", memory_kib("VmHWM")? - before);
-    drop(taken);
-    world.dispose()
+    Ok(())
 }

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::candidate::{self, Candidate};
 use crate::finding::{Finding, Name, Unit, of_samples};
 use crate::floor::{self, Cloner, Program};
 use crate::options::Row;
-use crate::peers::{self, on_threads};
-use crate::project;
+use crate::peers::{PEERS, on_threads};
+use crate::project::{World, tiers};
 use crate::spawn::TRUE;
 use crate::statistics::median;
-use crate::turns::{Contender, Effort, take};
+use crate::turns::{Effort, take};
 
 /// Children per sample.
 const CHILDREN: usize = 256;
@@ -34,17 +35,18 @@ fn at_once(row: Row) -> usize {
     if row == Row::SpawnC16 { 16 } else { 64 }
 }
 
-fn contender<'a>(name: Name, mut run: impl FnMut() -> Result<()> + 'a) -> Contender<'a> {
-    Contender::new(name, move || {
+/// Makes a sampler of how many children per second `run` completes.
+fn rate(mut run: impl FnMut() -> Result<()>) -> impl FnMut() -> Result<f64> {
+    move || {
         let started = Instant::now();
         run()?;
         #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
         let children = CHILDREN as f64;
         Ok(children / started.elapsed().as_secs_f64())
-    })
+    }
 }
 
-/// Runs the raw loop, on the calling thread alone or on this many.
+/// Runs the raw loop on this many threads.
 fn raw(threads: usize) -> Result<()> {
     on_threads(threads, threads, || {
         let mut cloner = Cloner::new()?;
@@ -53,24 +55,31 @@ fn raw(threads: usize) -> Result<()> {
     })
 }
 
+/// Returns everything that runs many programs at once.
+pub(crate) fn candidates(row: Row) -> Vec<Candidate> {
+    let at_once = at_once(row);
+    let mut candidates = vec![
+        Candidate::new(Name::FLOOR, || Ok(rate(|| raw(1)))),
+        Candidate::new(FLOOR_ON_TWO, || Ok(rate(|| raw(2)))),
+    ];
+    candidates.extend(tiers().into_iter().map(|tier| {
+        Candidate::new(Name::project(tier.name()), move || {
+            let world = World::new(tier)?;
+            Ok(rate(move || on_threads(CHILDREN, at_once, || world.run(&[TRUE]))))
+        })
+    }));
+    candidates.extend(PEERS.into_iter().map(|(name, make)| {
+        Candidate::new(name, move || {
+            let peer = make()?;
+            Ok(rate(move || peer.run_many(TRUE, CHILDREN, at_once)))
+        })
+    }));
+    candidates
+}
+
 /// Measures a row.
 pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let at_once = at_once(row);
-    let mut contenders = vec![
-        contender(Name::FLOOR, || raw(1)),
-        contender(FLOOR_ON_TWO, || raw(2)),
-    ];
-    for world in project::worlds()? {
-        contenders.push(contender(world.name(), move || {
-            on_threads(CHILDREN, at_once, || world.run(&[TRUE]))
-        }));
-    }
-    for peer in peers::all()? {
-        contenders.push(contender(peer.name(), move || {
-            peer.run_many(TRUE, CHILDREN, at_once)
-        }));
-    }
-    let taken = better_floor(take(contenders, EFFORT.asked(rounds))?);
+    let taken = better_floor(take(candidate::alone(row)?, EFFORT.asked(rounds))?);
     Ok(of_samples(row, Unit::PerSecond, &taken))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -50,11 +50,23 @@ impl Host {
     }
 
     /// Waits for its successful end.
-    pub(crate) fn end(mut self) -> Result<()> {
-        drop(self.stdin.take());
-        let status = self.child.wait()?;
+    fn end(mut self) -> Result<()> {
+        let status = self.wait()?;
         ensure!(status.success(), "the host ended with {status}");
         Ok(())
+    }
+
+    /// Says that nothing follows, at which it ends, and waits for that.
+    fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        drop(self.stdin.take());
+        self.child.wait()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // Whoever wants to know how it ended has called `end`.
+        let _ = self.wait();
     }
 }
 

@@ -12,7 +12,7 @@ use crate::finding::{Field, Finding, Name};
 use crate::host::{memory_kib, numbers};
 use crate::options::Row;
 use crate::peers::{Peer as _, TokioProcess};
-use crate::project::{self, Tier, World};
+use crate::project::{Tier, World, tiers};
 use crate::spawn::TRUE;
 
 const CHILDREN: usize = 1000;
@@ -26,7 +26,10 @@ const SLEEP: [&str; 2] = ["/bin/sleep", "1000"];
 
 /// Measures the row, each contender in a host of its own.
 pub(crate) fn measure() -> Result<Vec<Finding>> {
-    let mut names: Vec<Name> = project::worlds()?.iter().map(World::name).collect();
+    let mut names: Vec<Name> = tiers()
+        .into_iter()
+        .map(|tier| Name::project(tier.name()))
+        .collect();
     names.push(TokioProcess::NAME);
     let found = names.into_iter().map(|name| {
         let which = name.tier.unwrap_or(name.implementation);
@@ -73,7 +76,6 @@ pub(crate) fn host(which: &str, count: usize) -> Result<()> {
         world.run(&[TRUE])?;
         let before = Load::now()?;
         let measured = world.await_many(&SLEEP, count, watch)?;
-        world.dispose()?;
         (before, measured)
     } else {
         ensure!(

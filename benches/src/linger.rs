@@ -9,12 +9,13 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::candidate::{self, Candidate};
 use crate::finding::{Finding, Name, Unit, of_samples};
 use crate::floor::{self, Cloner, Program};
 use crate::helper::{self, Clock, Stamps, now};
 use crate::options::Row;
-use crate::project::{self, World};
-use crate::turns::{Contender, Effort, take};
+use crate::project::{World, tiers};
+use crate::turns::{Effort, take};
 
 const EFFORT: Effort = Effort {
     warm_up: 5,
@@ -73,17 +74,28 @@ fn more(out: &OwnedFd, text: &mut String) -> Result<bool> {
     Ok(length > 0)
 }
 
+/// Returns everything that knows when a tree is gone.
+pub(crate) fn candidates() -> Result<Vec<Candidate>> {
+    let tree = helper::command("linger", &[])?;
+    let floor = tree.clone();
+    let mut candidates = vec![Candidate::new(Name::FLOOR, move || {
+        let mut cloner = Cloner::new()?;
+        let program = Program::new(&floor[0], floor[1..].iter().map(String::as_str))?;
+        Ok(move || raw(&mut cloner, &program))
+    })];
+    candidates.extend(tiers().into_iter().map(|tier| {
+        let tree = tree.clone();
+        Candidate::new(Name::project(tier.name()), move || {
+            let world = World::new(tier)?;
+            Ok(move || through(&world, &tree))
+        })
+    }));
+    Ok(candidates)
+}
+
 /// Measures the row.
 pub(crate) fn measure(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let tree = helper::command("linger", &[])?;
-    let tree = tree.as_slice();
-    let mut cloner = Cloner::new()?;
-    let program = Program::new(&tree[0], tree[1..].iter().map(String::as_str))?;
-    let mut contenders = vec![Contender::new(Name::FLOOR, move || raw(&mut cloner, &program))];
-    for world in project::worlds()? {
-        contenders.push(Contender::new(world.name(), move || through(&world, tree)));
-    }
-    let taken = take(contenders, EFFORT.asked(rounds))?;
+    let taken = take(candidate::alone(Row::Linger)?, EFFORT.asked(rounds))?;
     Ok(of_samples(Row::Linger, Unit::Micros, &taken))
 }
 

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod budget;
+mod candidate;
 mod collect;
 mod concurrent;
 mod finding;
@@ -54,8 +55,8 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
     for row in options.rows() {
         eprintln!("measuring {row} …");
         let mut found = match row {
-            Row::Spawn => spawn::alone(options.rounds),
-            Row::Spawn4g => spawn::from_a_large_host(options.rounds),
+            Row::Spawn => spawn::measure(options.rounds),
+            Row::Spawn4g => spawn::measure_large(options.rounds),
             Row::SpawnC16 | Row::SpawnC64 => concurrent::measure(row, options.rounds),
             Row::Terminate1 | Row::Terminate100 | Row::Terminate1000 => {
                 terminate::measure(row, options.rounds)

@@ -9,16 +9,16 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use dsh_subprocess::{
-    Collect, ErrorOutput, Output, Process, SpawnSpec, Spill, SpillLife, Stdin, SubprocessRuntime as _,
+    Collect, ErrorOutput, Mechanism, Output, Process, SpawnSpec, Spill, SpillLife, Stdin,
+    SubprocessRuntime as _,
 };
-use dsh_subprocess_local::{LocalRuntime, OwnershipChoice};
+use dsh_subprocess_local::{Candidate, LocalRuntime, OwnershipChoice, diagnose};
 use futures_executor::block_on;
 use tokio_util::sync::CancellationToken;
 
 use crate::collect::RETAINED;
-use crate::finding::Name;
 
 /// A tier by its name in the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,6 @@ impl Tier {
 
 /// A runtime of one tier.
 pub(crate) struct World {
-    pub(crate) tier: Tier,
     runtime: LocalRuntime,
     never: CancellationToken,
 }
@@ -67,14 +66,9 @@ impl World {
             .spill_parent(directory)
             .build()?;
         Ok(Self {
-            tier,
             runtime,
             never: CancellationToken::new(),
         })
-    }
-
-    pub(crate) fn name(&self) -> Name {
-        Name::project(self.tier.name())
     }
 
     /// Starts a tree.
@@ -156,27 +150,22 @@ impl World {
             answer
         })
     }
+}
 
-    /// Ends everything, waits for that, and ends the runtime's threads.
-    pub(crate) fn dispose(self) -> Result<()> {
-        block_on(self.runtime.dispose()).context("the runtime is disposed of")
+impl Drop for World {
+    fn drop(&mut self) {
+        // A process that ended at once would leave the runtime's group and its children behind.
+        if let Err(error) = block_on(self.runtime.dispose()) {
+            eprintln!("a runtime could not be disposed of: {error}");
+        }
     }
 }
 
-/// Makes a runtime per tier that works here. Where no cgroup can be made, that is told, and the other tier is measured.
-pub(crate) fn worlds() -> Result<Vec<World>> {
-    worlds_with_spills_in(&std::env::temp_dir())
-}
-
-/// As [`worlds`], with spills below a directory.
-pub(crate) fn worlds_with_spills_in(directory: &Path) -> Result<Vec<World>> {
-    let mut worlds = Vec::new();
-    match World::with_spills_in(Tier::Cgroup, directory) {
-        Ok(world) => worlds.push(world),
-        Err(error) => eprintln!("the cgroup tier is not measured: {error:#}"),
-    }
-    worlds.push(World::with_spills_in(Tier::ProcessGroup, directory)?);
-    Ok(worlds)
+/// Returns the tiers that work here.
+pub(crate) fn tiers() -> Vec<Tier> {
+    let works = |candidate: &Candidate| candidate.works && candidate.mechanism == Mechanism::Cgroup;
+    let cgroup = diagnose().candidates.iter().any(works).then_some(Tier::Cgroup);
+    cgroup.into_iter().chain([Tier::ProcessGroup]).collect()
 }
 
 /// A file for a whole stream, gone with the handle.

@@ -1,20 +1,20 @@
 //! `spawn` and `spawn-4g`: one child from its start to the end of its streams and its tree.
 
 use std::cell::RefCell;
-use std::io::{BufRead as _, Write as _};
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
+use crate::candidate::{self, Candidate};
 use crate::finding::{Field, Finding, Name, Unit, of_samples};
 use crate::floor::{self, Cloner, Program};
-use crate::host::{Host, kib_of};
+use crate::host::kib_of;
 use crate::options::Row;
-use crate::peers::{self, TokioProcess};
-use crate::project;
+use crate::peers::{PEERS, TokioProcess};
+use crate::project::{World, tiers};
 use crate::statistics::paired_ratio;
-use crate::turns::{Contender, Effort, take};
+use crate::turns::{Contender, Effort, micros, take};
 
 /// The shortest program there is.
 pub(crate) const TRUE: &str = "/bin/true";
@@ -31,26 +31,43 @@ const FROM_A_LARGE_HOST: Effort = Effort {
 };
 
 const LARGE_HOST_GIB: usize = 4;
+/// Hosts of that size that are there at once, with some room.
+const NEEDED_GIB: usize = 2 * LARGE_HOST_GIB + 1;
 
-/// Everything that runs one program, in this host.
-fn contenders() -> Result<Vec<Contender<'static>>> {
-    let mut cloner = Cloner::new()?;
-    let program = Program::new(TRUE, [])?;
-    let mut contenders = vec![Contender::timed(Name::FLOOR, move || {
-        floor::run(&mut cloner, &program)
+/// Makes a sampler of how long `run` takes, in microseconds.
+fn timed(mut run: impl FnMut() -> Result<()>) -> impl FnMut() -> Result<f64> {
+    move || {
+        let started = Instant::now();
+        run()?;
+        Ok(micros(started.elapsed()))
+    }
+}
+
+/// Returns everything that runs one program.
+pub(crate) fn candidates() -> Vec<Candidate> {
+    let mut candidates = vec![Candidate::new(Name::FLOOR, || {
+        let mut cloner = Cloner::new()?;
+        let program = Program::new(TRUE, [])?;
+        Ok(timed(move || floor::run(&mut cloner, &program)))
     })];
-    for world in project::worlds()? {
-        contenders.push(Contender::timed(world.name(), move || world.run(&[TRUE])));
-    }
-    for peer in peers::all()? {
-        contenders.push(Contender::timed(peer.name(), move || peer.run(TRUE)));
-    }
-    Ok(contenders)
+    candidates.extend(tiers().into_iter().map(|tier| {
+        Candidate::new(Name::project(tier.name()), move || {
+            let world = World::new(tier)?;
+            Ok(timed(move || world.run(&[TRUE])))
+        })
+    }));
+    candidates.extend(PEERS.into_iter().map(|(name, make)| {
+        Candidate::new(name, move || {
+            let peer = make()?;
+            Ok(timed(move || peer.run(TRUE)))
+        })
+    }));
+    candidates
 }
 
 /// Measures `spawn`.
-pub(crate) fn alone(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let taken = take(contenders()?, ALONE.asked(rounds))?;
+pub(crate) fn measure(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
+    let taken = take(candidate::alone(Row::Spawn)?, ALONE.asked(rounds))?;
     let mut found = of_samples(Row::Spawn, Unit::Micros, &taken);
     if let Some((_, tokio)) = taken.iter().find(|(name, _)| *name == TokioProcess::WITH_SESSION) {
         for (finding, (name, samples)) in found.iter_mut().zip(&taken) {
@@ -64,72 +81,47 @@ pub(crate) fn alone(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Measures `spawn-4g`: a round takes a sample of each contender in a host of 4 GiB and one in this small host.
-pub(crate) fn from_a_large_host(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let needed = (LARGE_HOST_GIB + 1) << 20;
+/// Measures `spawn-4g`: a turn takes a sample in a host of 4 GiB and one in a small host.
+pub(crate) fn measure_large(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
     let available = kib_of("/proc/meminfo", "MemAvailable")?;
     #[expect(clippy::cast_precision_loss, reason = "a few million")]
-    let enough = available >= needed as f64;
+    let needed = (NEEDED_GIB << 20) as f64;
     ensure!(
-        enough,
+        available >= needed,
         "spawn-4g needs {needed} KiB of free memory, there are {available}"
     );
 
-    let mut large = Host::start("large-host", &[&LARGE_HOST_GIB.to_string()])?;
-    ensure!(large.answer()? == "ready", "the large host is not ready");
-    let large = RefCell::new(large);
-    let ask = |index: usize| -> Result<f64> {
-        let mut host = large.borrow_mut();
-        host.ask(&index.to_string())?;
-        let answer = host.answer()?;
-        let failed = || format!("in the host of {LARGE_HOST_GIB} GiB: {answer}");
-        answer.parse().with_context(failed)
-    };
-    // For each contender, a pair per round: in the large host, and here.
+    // For each contender, a pair per round: in the large host, and in the small one.
     let pairs = RefCell::new(Vec::new());
+    let mut small = candidate::alone(Row::Spawn4g)?;
     let mut both = Vec::new();
-    for (index, mut here) in contenders()?.into_iter().enumerate() {
-        pairs.borrow_mut().push((here.name, Vec::new()));
-        let (pairs, ask) = (&pairs, &ask);
-        both.push(Contender::new(here.name, move || {
-            let pair = (ask(index)?, here.sample()?);
+    for mut large in candidate::in_large_hosts(Row::Spawn4g, LARGE_HOST_GIB)? {
+        let name = large.name;
+        let here = small
+            .iter()
+            .position(|contender| contender.name == name)
+            .map(|at| small.swap_remove(at));
+        let Some(mut here) = here else { continue };
+        let index = pairs.borrow().len();
+        pairs.borrow_mut().push((name, Vec::new()));
+        let pairs = &pairs;
+        both.push(Contender::new(name, move || {
+            let pair = (large.sample()?, here.sample()?);
             pairs.borrow_mut()[index].1.push(pair);
             Ok(pair.0)
         }));
     }
     let effort = FROM_A_LARGE_HOST.asked(rounds);
     let taken = take(both, effort)?;
-    large.into_inner().end()?;
 
     let mut found = of_samples(Row::Spawn4g, Unit::Micros, &taken);
     for (name, pairs) in pairs.into_inner() {
-        let (there, here): (Vec<f64>, Vec<f64>) = pairs.into_iter().skip(effort.warm_up).unzip();
+        let (large, small): (Vec<f64>, Vec<f64>) = pairs.into_iter().skip(effort.warm_up).unzip();
         if let Some(finding) = found.iter_mut().find(|finding| finding.name == name) {
             finding
                 .numbers
-                .push((Field::SmallHostRatio, paired_ratio(&there, &here)));
+                .push((Field::SmallHostRatio, paired_ratio(&large, &small)));
         }
     }
     Ok(found)
-}
-
-/// Is the large host: makes its memory resident, and takes a sample of the contender whose number it is told.
-pub(crate) fn serve(gib: usize) -> Result<()> {
-    let mut contenders = contenders()?;
-    let mut memory = vec![0_u8; gib << 30];
-    for page in memory.chunks_mut(4096) {
-        page[0] = 1;
-    }
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "ready")?;
-    for line in std::io::stdin().lock().lines() {
-        let index: usize = line?.parse().context("the number of a contender is asked for")?;
-        let contender = contenders.get_mut(index).context("there is no such contender")?;
-        match contender.sample() {
-            Ok(sample) => writeln!(out, "{sample}")?,
-            Err(error) => writeln!(out, "{error:#}")?,
-        }
-    }
-    std::hint::black_box(&memory);
-    Ok(())
 }

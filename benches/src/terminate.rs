@@ -7,13 +7,14 @@ use anyhow::{Context as _, Result, ensure};
 use dsh_subprocess::Process;
 use futures_executor::block_on;
 
+use crate::candidate::{self, Candidate};
 use crate::finding::{Finding, Name, Unit, of_samples};
 use crate::helper;
 use crate::host::numbers;
 use crate::options::Row;
 use crate::peers::{ProcessWrap, Processkit, TokioProcess};
-use crate::project::{self, World};
-use crate::turns::{Contender, Effort, micros, take};
+use crate::project::{World, tiers};
+use crate::turns::{Effort, micros, take};
 
 /// Returns the size of the tree and how often it is ended.
 fn shape(row: Row) -> (&'static str, Effort) {
@@ -29,18 +30,23 @@ fn shape(row: Row) -> (&'static str, Effort) {
     }
 }
 
-/// Samples how long `end` takes on what `start` made.
-fn contender<'a, Means: 'a, Tree>(
+/// Compares how long `end` takes on what `start` makes of the same command line.
+fn candidate<Means: 'static, Tree>(
     name: Name,
-    means: Means,
-    start: impl Fn(&Means) -> Result<Tree> + 'a,
-    end: impl Fn(&Means, Tree) -> Result<()> + 'a,
-) -> Contender<'a> {
-    Contender::new(name, move || {
-        let tree = start(&means)?;
-        let started = Instant::now();
-        end(&means, tree)?;
-        Ok(micros(started.elapsed()))
+    tree: &[String],
+    means: impl FnOnce() -> Result<Means> + 'static,
+    start: impl Fn(&Means, &[String]) -> Result<Tree> + 'static,
+    end: impl Fn(&Means, Tree) -> Result<()> + 'static,
+) -> Candidate {
+    let tree = tree.to_vec();
+    Candidate::new(name, move || {
+        let means = means()?;
+        Ok(move || {
+            let tree = start(&means, &tree)?;
+            let started = Instant::now();
+            end(&means, tree)?;
+            Ok(micros(started.elapsed()))
+        })
     })
 }
 
@@ -55,37 +61,53 @@ fn start(world: &World, tree: &[String]) -> Result<Process> {
     Ok(process)
 }
 
-/// Measures a row.
-pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let (members, effort) = shape(row);
+/// Returns everything that ends trees.
+pub(crate) fn candidates(row: Row) -> Result<Vec<Candidate>> {
+    let (members, _) = shape(row);
     let tree = helper::command("sleepers", &[members])?;
     let tree = tree.as_slice();
 
-    let mut contenders = vec![Contender::new(Name::FLOOR, || {
-        Ok(numbers("kill-and-reap", &[members])?[0])
-    })];
-    for world in project::worlds()? {
+    let floor = move || Ok(numbers("kill-and-reap", &[members])?[0]);
+    let mut candidates = vec![Candidate::new(Name::FLOOR, move || Ok(floor))];
+    candidates.extend(tiers().into_iter().map(|tier| {
         let end = |_: &World, process: Process| Ok(block_on(process.terminate())?);
-        contenders.push(contender(world.name(), world, |world| start(world, tree), end));
-    }
-    contenders.push(contender(
-        TokioProcess::WITH_SESSION,
-        TokioProcess::new(true)?,
-        |tokio| tokio.start_tree(tree),
-        TokioProcess::end_tree,
-    ));
-    contenders.push(contender(
-        ProcessWrap::NAME,
-        ProcessWrap::new()?,
-        |wrap| wrap.start_tree(tree),
-        ProcessWrap::end_tree,
-    ));
-    contenders.push(contender(
-        Processkit::NAME,
-        Processkit::new()?,
-        |kit| kit.start_tree(tree),
-        Processkit::end_tree,
-    ));
-    let taken = take(contenders, effort.asked(rounds))?;
+        candidate(
+            Name::project(tier.name()),
+            tree,
+            move || World::new(tier),
+            start,
+            end,
+        )
+    }));
+    candidates.extend([
+        candidate(
+            TokioProcess::WITH_SESSION,
+            tree,
+            || TokioProcess::new(true),
+            TokioProcess::start_tree,
+            TokioProcess::end_tree,
+        ),
+        candidate(
+            ProcessWrap::NAME,
+            tree,
+            ProcessWrap::new,
+            ProcessWrap::start_tree,
+            ProcessWrap::end_tree,
+        ),
+        candidate(
+            Processkit::NAME,
+            tree,
+            Processkit::new,
+            Processkit::start_tree,
+            Processkit::end_tree,
+        ),
+    ]);
+    Ok(candidates)
+}
+
+/// Measures a row.
+pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
+    let (_, effort) = shape(row);
+    let taken = take(candidate::alone(row)?, effort.asked(rounds))?;
     Ok(of_samples(row, Unit::Micros, &taken))
 }

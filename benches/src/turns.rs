@@ -23,15 +23,6 @@ impl<'a> Contender<'a> {
         }
     }
 
-    /// Compares how long `run` takes, in microseconds.
-    pub(crate) fn timed(name: Name, mut run: impl FnMut() -> Result<()> + 'a) -> Self {
-        Self::new(name, move || {
-            let started = Instant::now();
-            run()?;
-            Ok(micros(started.elapsed()))
-        })
-    }
-
     /// Takes one sample.
     pub(crate) fn sample(&mut self) -> Result<f64> {
         (self.sample)().with_context(|| self.name.to_string())

@@ -66,7 +66,7 @@ pub(crate) fn answer(call: &Call) -> Result<()> {
         "sleepers" => sleepers::lead(call.argument(0)?),
         "kill-and-reap" => sleepers::kill_and_reap(call.argument(0)?),
         "linger" => stamps::linger(),
-        "large-host" => crate::spawn::serve(call.argument(0)?),
+        "compare" => crate::candidate::serve(call),
         "collecting-host" => crate::collect::host(&call.argument::<String>(0)?, call.argument(1)?),
         "idle-host" => crate::idle::host(&call.argument::<String>(0)?, call.argument(1)?),
         other => bail!("there is no call named {other}"),

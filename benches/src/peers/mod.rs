@@ -18,8 +18,6 @@ use crate::finding::Name;
 
 /// Something that runs children.
 pub(crate) trait Peer {
-    fn name(&self) -> Name;
-
     /// Runs a program without arguments, collecting both of its output streams, and waits for it.
     fn run(&self, program: &str) -> Result<()>;
 
@@ -27,16 +25,19 @@ pub(crate) trait Peer {
     fn run_many(&self, program: &str, times: usize, at_once: usize) -> Result<()>;
 }
 
-/// Returns all of them.
-pub(crate) fn all() -> Result<Vec<Box<dyn Peer>>> {
-    Ok(vec![
-        Box::new(StdProcess),
-        Box::new(TokioProcess::new(false)?),
-        Box::new(TokioProcess::new(true)?),
-        Box::new(ProcessWrap::new()?),
-        Box::new(Processkit::new()?),
-    ])
-}
+/// Makes a peer.
+type Make = fn() -> Result<Box<dyn Peer>>;
+
+/// All of them.
+pub(crate) const PEERS: [(Name, Make); 5] = [
+    (StdProcess::NAME, || Ok(Box::new(StdProcess))),
+    (TokioProcess::NAME, || Ok(Box::new(TokioProcess::new(false)?))),
+    (TokioProcess::WITH_SESSION, || {
+        Ok(Box::new(TokioProcess::new(true)?))
+    }),
+    (ProcessWrap::NAME, || Ok(Box::new(ProcessWrap::new()?))),
+    (Processkit::NAME, || Ok(Box::new(Processkit::new()?))),
+];
 
 /// An executor as a program that runs one child at a time has it: on the caller's own thread.
 fn one_thread() -> Result<tokio::runtime::Runtime> {

@@ -51,10 +51,6 @@ impl StdProcess {
 }
 
 impl Peer for StdProcess {
-    fn name(&self) -> Name {
-        Self::NAME
-    }
-
     fn run(&self, program: &str) -> Result<()> {
         require_success(Command::new(program).stdin(Stdio::null()).output()?.status)
     }

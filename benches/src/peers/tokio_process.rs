@@ -151,14 +151,6 @@ impl TokioProcess {
 }
 
 impl Peer for TokioProcess {
-    fn name(&self) -> Name {
-        if self.session {
-            Self::WITH_SESSION
-        } else {
-            Self::NAME
-        }
-    }
-
     fn run(&self, program: &str) -> Result<()> {
         let output = self
             .alone

@@ -66,10 +66,6 @@ impl ProcessWrap {
 }
 
 impl Peer for ProcessWrap {
-    fn name(&self) -> Name {
-        Self::NAME
-    }
-
     fn run(&self, program: &str) -> Result<()> {
         let output = self
             .alone
@@ -143,10 +139,6 @@ impl Processkit {
 }
 
 impl Peer for Processkit {
-    fn name(&self) -> Name {
-        Self::NAME
-    }
-
     fn run(&self, program: &str) -> Result<()> {
         let result = self.alone.block_on(kit(&[program]).output_bytes())?;
         ensure!(result.is_success(), "the child ended with {:?}", result.outcome());

@@ -140,6 +140,10 @@ impl Process {
     /// # Cancellation
     ///
     /// Dropping the future changes nothing.
+    ///
+    /// # Tests
+    ///
+    /// `item_171_…`, `item_22_…`, `item_176_…`.
     pub fn started(&self) -> BoxFuture<'static, Result<Started, Error>> {
         self.driver.started()
     }
@@ -159,6 +163,10 @@ impl Process {
     /// # Cancellation
     ///
     /// Dropping the future changes nothing.
+    ///
+    /// # Tests
+    ///
+    /// `item_56_…` to `item_59_…`, `item_23_…`.
     pub fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
         self.driver.done()
     }
@@ -176,6 +184,11 @@ impl Process {
     /// # Cancellation
     ///
     /// Dropping the future stops the waiting only.
+    ///
+    /// # Tests
+    ///
+    /// `item_61_…`, `item_62_…`, `item_65_…`, `o4_…`, `a_stopped_member_is_continued_to_end`,
+    /// `a_termination_begins_without_being_awaited`.
     pub fn terminate(&self) -> Termination {
         self.driver.terminate();
         Termination(self.driver.tree_exited())
@@ -193,6 +206,10 @@ impl Process {
     /// # Cancellation
     ///
     /// Dropping the future changes nothing.
+    ///
+    /// # Tests
+    ///
+    /// `item_69_…`, `item_70_…`, `item_173_…`.
     pub async fn wait_for_exit(&self, cancel: &CancellationToken) -> Result<bool, Error> {
         let mut gone = self.driver.tree_exited();
         let mut cancelled = pin!(cancel.cancelled());
@@ -219,6 +236,10 @@ impl Process {
     /// # Errors
     ///
     /// As [`ownership`](Self::ownership).
+    ///
+    /// # Tests
+    ///
+    /// `usage_is_measured_where_promised`.
     pub fn usage(&self) -> BoxFuture<'static, Result<Usage, Error>> {
         self.driver.usage()
     }
@@ -230,6 +251,10 @@ impl Process {
     /// # Errors
     ///
     /// As [`ownership`](Self::ownership).
+    ///
+    /// # Tests
+    ///
+    /// `item_61_every_member_is_ended`.
     pub fn members(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
         self.driver.members()
     }
@@ -239,6 +264,10 @@ impl Process {
     /// # Errors
     ///
     /// As [`ownership`](Self::ownership).
+    ///
+    /// # Tests
+    ///
+    /// `item_58_done_settles_when_the_drain_runs_out`.
     pub fn ended(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
         self.driver.ended()
     }
@@ -252,6 +281,10 @@ impl Process {
     /// # Errors
     ///
     /// As [`ownership`](Self::ownership).
+    ///
+    /// # Tests
+    ///
+    /// `item_73_a_daemon_is_ended_or_named`.
     pub fn survivors(&self) -> BoxFuture<'static, Result<Vec<Member>, Error>> {
         self.driver.survivors()
     }
@@ -261,6 +294,10 @@ impl Process {
     /// # Errors
     ///
     /// As [`ownership`](Self::ownership).
+    ///
+    /// # Tests
+    ///
+    /// `item_58_done_settles_when_the_drain_runs_out`.
     pub fn holders(&self) -> BoxFuture<'static, Result<Vec<Holder>, Error>> {
         self.driver.holders()
     }
@@ -268,6 +305,10 @@ impl Process {
     /// Turns the handle into a guard that terminates the tree when it is dropped.
     ///
     /// The drop does not wait: the runtime carries the ladder to its end.
+    ///
+    /// # Tests
+    ///
+    /// `a_scoped_handle_ends_its_tree`; of a bare handle, `a_dropped_handle_ends_nothing`.
     pub fn scoped(self) -> ScopedProcess {
         ScopedProcess(self)
     }

@@ -11,7 +11,8 @@ use crate::{Error, Lookup, Mechanism, Process, SpawnSpec, WorldPath};
 ///
 /// Dropping the last reference to a runtime ends every tree it has left, at once; see each world's own documentation.
 ///
-/// The conformance suite in `dsh-subprocess-testkit` is this contract in code: it runs against every world.
+/// The conformance suite in `dsh-subprocess-testkit` is this contract in code: it runs against every world. Below, *Tests*
+/// names the checks of each guarantee; a name that ends in `…` stands for all that begin so.
 pub trait SubprocessRuntime: Send + Sync {
     /// Finds an executable in this world.
     ///
@@ -29,6 +30,10 @@ pub trait SubprocessRuntime: Send + Sync {
     /// # Cancellation
     ///
     /// `lookup.cancel` is looked at before and after each candidate. Dropping the future abandons the answer.
+    ///
+    /// # Tests
+    ///
+    /// `item_10_…` to `item_14_…`, `item_179_…`.
     fn resolve_executable(&self, lookup: Lookup) -> BoxFuture<'static, Result<WorldPath, Error>>;
 
     /// Starts a process tree and returns its live handle at once.
@@ -47,6 +52,12 @@ pub trait SubprocessRuntime: Send + Sync {
     /// # Cancellation
     ///
     /// `spec.cancel` terminates the tree, from before its start until it is gone.
+    ///
+    /// # Tests
+    ///
+    /// Refusals: `item_18_…` to `item_20_…`, `item_178_…`, `item_29_a_disposed_runtime_starts_nothing`. The failed handle:
+    /// `item_22_…` to `item_24_…`. The handshake: `item_171_…`. The search: `item_177_…`. Cancellation: `item_175_…`,
+    /// `item_176_…`, `item_61_the_token_terminates`. No executor: `issue_2_spawn_works_from_any_thread`.
     fn spawn(&self, spec: SpawnSpec) -> Result<Process, Error>;
 
     /// Terminates every tree, waits until each is gone, and refuses every later [`spawn`](Self::spawn).
@@ -61,9 +72,18 @@ pub trait SubprocessRuntime: Send + Sync {
     /// # Cancellation
     ///
     /// Dropping the future stops the waiting only.
+    ///
+    /// # Tests
+    ///
+    /// `item_79_…`, `item_29_a_disposal_begins_when_it_is_called`, `two_runtimes_do_not_touch_each_other`; of dropping instead,
+    /// `handles_outlive_their_runtime`.
     fn dispose(&self) -> BoxFuture<'static, Result<(), Error>>;
 
     /// Returns what this world can do. It asks nothing of the world.
+    ///
+    /// # Tests
+    ///
+    /// `capabilities_are_true`.
     fn capabilities(&self) -> Capabilities;
 }
 
