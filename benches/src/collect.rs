@@ -1,11 +1,15 @@
 //! `collect` and `collect-spill`: how fast a child's output is taken off its pipe.
 
-use std::fs::File;
+use std::fs::{self, DirEntry, File};
 use std::num::NonZeroUsize;
+use std::path::Path;
+use std::rc::Rc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use dsh_subprocess::{Process, SpillState};
+use dsh_subprocess::SpillState;
+use tempfile::TempDir;
 
 use crate::candidate::{self, Candidate};
 use crate::finding::{Field, Finding, Name, Unit, of_samples};
@@ -15,6 +19,7 @@ use crate::host::{memory_kib, numbers};
 use crate::options::Row;
 use crate::peers::{Processkit, StdProcess, TokioProcess};
 use crate::project::{self, Tier, World, tiers};
+use crate::spawn::TRUE;
 use crate::turns::{Effort, take};
 
 /// Bytes that a collected stream retains.
@@ -26,12 +31,12 @@ const WRITTEN: u64 = 2 << 30;
 const COLLECT: Effort = Effort {
     warm_up: 1,
     rounds: 15,
-    time: Duration::from_secs(25),
+    time: Duration::from_secs(20),
 };
 const SPILL: Effort = Effort {
     warm_up: 0,
     rounds: 10,
-    time: Duration::from_secs(40),
+    time: Duration::from_secs(30),
 };
 
 /// Returns the command line of the child.
@@ -52,6 +57,7 @@ fn rate(mut run: impl FnMut() -> Result<Taken>) -> impl FnMut() -> Result<f64> {
         );
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
         let mebibytes = (WRITTEN >> 20) as f64;
+        (taken.tidy)()?;
         Ok(mebibytes / took.as_secs_f64())
     }
 }
@@ -59,46 +65,99 @@ fn rate(mut run: impl FnMut() -> Result<Taken>) -> impl FnMut() -> Result<f64> {
 /// What came off the pipe.
 struct Taken {
     bytes: u64,
-    /// Dropped once the clock has stopped: removing a large file takes its time, and is nobody's throughput.
-    _leftover: Option<Leftover>,
-}
-
-enum Leftover {
-    File(#[expect(dead_code, reason = "it is there to be dropped")] File),
-    Process(#[expect(dead_code, reason = "it is there to be dropped")] Process),
+    /// Called once the clock has stopped: removing a large file takes its time, and is nobody's throughput.
+    tidy: Box<dyn FnOnce() -> Result<()>>,
 }
 
 impl Taken {
     fn new(bytes: u64) -> Self {
+        Self::with(bytes, || Ok(()))
+    }
+
+    fn with(bytes: u64, tidy: impl FnOnce() -> Result<()> + 'static) -> Self {
         Self {
             bytes,
-            _leftover: None,
+            tidy: Box::new(tidy),
         }
     }
 
-    fn with(bytes: u64, leftover: Leftover) -> Self {
-        Self {
-            bytes,
-            _leftover: Some(leftover),
-        }
+    fn with_file(bytes: u64, file: File) -> Self {
+        Self::with(bytes, move || {
+            drop(file);
+            Ok(())
+        })
     }
 }
 
-/// Runs the child through this project.
-fn through(world: &World, writer: &[String], row: Row) -> Result<Taken> {
-    let spilled = row == Row::CollectSpill;
-    let process = world.spawn(writer, spilled.then(project::spill))?;
-    world.finish(&process)?;
-    let out = process
-        .collected_stdout()
-        .context("standard output is collected")?;
-    ensure!(out.snapshot().tail.len() == RETAINED, "the tail is short");
-    let bytes = match (spilled, out.spill()) {
-        (false, _) => out.total(),
-        (true, SpillState::Available(stream)) => stream.length,
-        (true, other) => bail!("the stream was not spilled: {other:?}"),
+/// Makes a directory in a file system that is memory where there is one: how fast a disk takes the file is not the question.
+fn directory() -> Result<TempDir> {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
     };
-    Ok(Taken::with(bytes, Leftover::Process(process)))
+    tempfile::tempdir_in(&parent).with_context(|| format!("no directory can be made in {}", parent.display()))
+}
+
+/// Waits until no file is left below a directory: this project removes a spill on a thread of its own.
+fn wait_until_empty(directory: &Path) -> Result<()> {
+    for _ in 0..1000 {
+        let mut files = 0;
+        for entry in fs::read_dir(directory)? {
+            files += fs::read_dir(entry?.path())?
+                .filter(|file| file.as_ref().is_ok_and(is_a_spill))
+                .count();
+        }
+        if files == 0 {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    bail!("a spill is still there in {}", directory.display())
+}
+
+/// Tells a spilled stream from what else a runtime keeps beside it, which is small.
+fn is_a_spill(file: &DirEntry) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.len() >= WRITTEN)
+}
+
+/// A runtime and where it spills.
+struct Spiller {
+    world: World,
+    directory: Rc<TempDir>,
+}
+
+impl Spiller {
+    fn new(tier: Tier) -> Result<Self> {
+        let directory = directory()?;
+        Ok(Self {
+            world: World::with_spills_in(tier, directory.path())?,
+            directory: Rc::new(directory),
+        })
+    }
+
+    /// Runs the child through this project.
+    fn take(&self, writer: &[String], row: Row) -> Result<Taken> {
+        let spilled = row == Row::CollectSpill;
+        let process = self.world.spawn(writer, spilled.then(project::spill))?;
+        self.world.finish(&process)?;
+        let out = process
+            .collected_stdout()
+            .context("standard output is collected")?;
+        ensure!(out.snapshot().tail.len() == RETAINED, "the tail is short");
+        let bytes = match (spilled, out.spill()) {
+            (false, _) => out.total(),
+            (true, SpillState::Available(stream)) => stream.length,
+            (true, other) => bail!("the stream was not spilled: {other:?}"),
+        };
+        let directory = Rc::clone(&self.directory);
+        Ok(Taken::with(bytes, move || {
+            // With the handle goes its spill.
+            drop(process);
+            wait_until_empty(directory.path())
+        }))
+    }
 }
 
 /// Returns everything that takes output off a pipe; with a file, everything that writes it to one.
@@ -112,12 +171,8 @@ pub(crate) fn candidates(row: Row) -> Result<Vec<Candidate>> {
     candidates.extend(tiers().into_iter().map(|tier| {
         let writer = writer.clone();
         Candidate::new(Name::project(tier.name()), move || {
-            let directory = tempfile::tempdir().context("no directory for spills")?;
-            let world = World::with_spills_in(tier, directory.path())?;
-            Ok(rate(move || {
-                let _kept_until_here = &directory;
-                through(&world, &writer, row)
-            }))
+            let spiller = Spiller::new(tier)?;
+            Ok(rate(move || spiller.take(&writer, row)))
         })
     }));
     Ok(candidates)
@@ -159,7 +214,11 @@ fn readers(writer: &[String]) -> Vec<Candidate> {
 }
 
 fn copiers(writer: &[String]) -> Vec<Candidate> {
-    let file = || tempfile::tempfile().context("no file to write to");
+    let file = || {
+        let directory = directory()?;
+        // The file outlives its name.
+        tempfile::tempfile_in(directory.path()).context("no file to write to")
+    };
     let [floor, blocking, tokio] = [(); 3].map(|()| writer.to_vec());
     vec![
         Candidate::new(Name::FLOOR, move || {
@@ -167,14 +226,14 @@ fn copiers(writer: &[String]) -> Vec<Candidate> {
             Ok(rate(move || {
                 let file = file()?;
                 let bytes = floor::read_and_write(&mut cloner, &program, &mut buffer, &file)?;
-                Ok(Taken::with(bytes, Leftover::File(file)))
+                Ok(Taken::with_file(bytes, file))
             }))
         }),
         Candidate::new(StdProcess::NAME, move || {
             Ok(rate(move || {
                 let mut file = file()?;
                 let bytes = StdProcess::copy(&blocking, &mut file)?;
-                Ok(Taken::with(bytes, Leftover::File(file)))
+                Ok(Taken::with_file(bytes, file))
             }))
         }),
         Candidate::new(TokioProcess::NAME, move || {
@@ -182,7 +241,7 @@ fn copiers(writer: &[String]) -> Vec<Candidate> {
             Ok(rate(move || {
                 let file = file()?;
                 let bytes = process.copy(&tokio, file.try_clone()?)?;
-                Ok(Taken::with(bytes, Leftover::File(file)))
+                Ok(Taken::with_file(bytes, file))
             }))
         }),
     ]
@@ -206,18 +265,17 @@ pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Find
 /// before, after a first child that wrote nothing.
 pub(crate) fn host(tier: &str, row: Row) -> Result<()> {
     let tier = Tier::named(tier).context("there is no such tier")?;
-    let directory = tempfile::tempdir().context("no directory for spills")?;
-    let world = World::with_spills_in(tier, directory.path())?;
-    world.run(&[crate::spawn::TRUE])?;
+    let spiller = Spiller::new(tier)?;
+    spiller.world.run(&[TRUE])?;
     // 5 resets the peak to what is resident now (proc(5)).
     std::fs::write("/proc/self/clear_refs", "5").context("the peak of resident memory cannot be reset")?;
     let before = memory_kib("VmRSS")?;
-    let taken = through(&world, &writer()?, row)?;
+    let taken = spiller.take(&writer()?, row)?;
     ensure!(
         taken.bytes == WRITTEN,
         "{} of {WRITTEN} bytes arrived",
         taken.bytes
     );
     println!("{}", memory_kib("VmHWM")? - before);
-    Ok(())
+    (taken.tidy)()
 }

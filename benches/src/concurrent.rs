@@ -21,7 +21,7 @@ const CHILDREN: usize = 256;
 const EFFORT: Effort = Effort {
     warm_up: 1,
     rounds: 60,
-    time: Duration::from_secs(18),
+    time: Duration::from_secs(15),
 };
 
 /// The raw loop on two threads. The better of it and the loop on one is the floor.

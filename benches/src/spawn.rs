@@ -22,12 +22,12 @@ pub(crate) const TRUE: &str = "/bin/true";
 const ALONE: Effort = Effort {
     warm_up: 10,
     rounds: 1500,
-    time: Duration::from_secs(18),
+    time: Duration::from_secs(15),
 };
 const FROM_A_LARGE_HOST: Effort = Effort {
     warm_up: 2,
     rounds: 200,
-    time: Duration::from_secs(25),
+    time: Duration::from_secs(20),
 };
 
 const LARGE_HOST_GIB: usize = 4;

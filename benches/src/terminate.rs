@@ -25,8 +25,8 @@ fn shape(row: Row) -> (&'static str, Effort) {
     };
     match row {
         Row::Terminate1 => ("1", effort(200, 8)),
-        Row::Terminate100 => ("100", effort(60, 12)),
-        _ => ("1000", effort(15, 25)),
+        Row::Terminate100 => ("100", effort(60, 10)),
+        _ => ("1000", effort(15, 20)),
     }
 }
 
