@@ -7,12 +7,13 @@ use std::cell::RefCell;
 use std::io::{BufRead as _, Write as _};
 use std::rc::Rc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 
 use crate::finding::Name;
 use crate::helper::Call;
 use crate::host::Host;
 use crate::options::Row;
+use crate::peers::FORKING;
 use crate::turns::Contender;
 use crate::{collect, concurrent, linger, spawn, terminate};
 
@@ -57,7 +58,7 @@ pub(crate) fn alone(row: Row) -> Result<Vec<Contender<'static>>> {
 /// Starts two hosts of so much resident memory for the candidates of a row: one for those that fork, one for the others.
 pub(crate) fn in_large_hosts(row: Row, gib: usize) -> Result<Vec<Contender<'static>>> {
     let names = candidates(row)?.into_iter().map(|candidate| candidate.name);
-    let (forking, others) = names.partition(|name| name.forks());
+    let (forking, others) = names.partition(|name| FORKING.contains(name));
     together(row, gib, vec![others, forking])
 }
 
@@ -76,7 +77,8 @@ fn together(row: Row, gib: usize, groups: Vec<Vec<Name>>) -> Result<Vec<Contende
                 let mut host = host.borrow_mut();
                 host.ask(&index.to_string())?;
                 let answer = host.answer()?;
-                answer.parse().with_context(|| answer)
+                // What is no number says what went wrong.
+                answer.parse().map_err(|_| anyhow!(answer))
             }));
         }
     }

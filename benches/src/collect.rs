@@ -268,7 +268,7 @@ pub(crate) fn host(tier: &str, row: Row) -> Result<()> {
     let spiller = Spiller::new(tier)?;
     spiller.world.run(&[TRUE])?;
     // 5 resets the peak to what is resident now (proc(5)).
-    std::fs::write("/proc/self/clear_refs", "5").context("the peak of resident memory cannot be reset")?;
+    fs::write("/proc/self/clear_refs", "5").context("the peak of resident memory cannot be reset")?;
     let before = memory_kib("VmRSS")?;
     let taken = spiller.take(&writer()?, row)?;
     ensure!(

@@ -43,11 +43,6 @@ impl Name {
         self.implementation == PROJECT
     }
 
-    /// Whether it makes its children by `fork`, because it has something to do in them.
-    pub(crate) fn forks(self) -> bool {
-        ["tokio::process+setsid", "process-wrap", "processkit"].contains(&self.implementation)
-    }
-
     pub(crate) fn is_a_peer(self) -> bool {
         !self.is_the_project() && self != Self::FLOOR
     }

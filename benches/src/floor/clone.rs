@@ -95,8 +95,8 @@ impl Cloner {
         let mut pidfd: RawFd = -1;
         // SAFETY: the stack belongs to this value, which is borrowed for the call, and nothing else uses it. CLONE_VFORK
         // keeps this thread in the call until the child has executed a program or died, so the order and everything it
-        // points to outlive the child's use of them. The child makes system calls only. The parent's signal handlers
-        // cannot run in it between the clone and the exec in a way that matters: this process installs none.
+        // points to outlive the child's use of them. The child makes system calls only, and no signal handler
+        // can run in it on this memory: the process has none but the standard library's for faults.
         let pid = unsafe {
             libc::clone(
                 child,

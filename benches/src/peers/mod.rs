@@ -39,6 +39,9 @@ pub(crate) const PEERS: [(Name, Make); 5] = [
     (Processkit::NAME, || Ok(Box::new(Processkit::new()?))),
 ];
 
+/// Those that make their children by `fork`, because they have something to do in them.
+pub(crate) const FORKING: [Name; 3] = [TokioProcess::WITH_SESSION, ProcessWrap::NAME, Processkit::NAME];
+
 /// An executor as a program that runs one child at a time has it: on the caller's own thread.
 fn one_thread() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread()

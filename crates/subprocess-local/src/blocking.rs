@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use dsh_subprocess::{Error, ErrorKind};
 use futures_core::future::BoxFuture;
@@ -50,11 +51,22 @@ impl Blocking {
         })
     }
 
+    /// Runs a job there and waits for its answer, for at most `bound`.
+    pub(crate) fn run_within<T: Send + 'static>(
+        &self,
+        bound: Duration,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = channel();
+        self.send(Box::new(move || drop(answer.send(job())))).ok()?;
+        answered.recv_timeout(bound).ok()
+    }
+
     fn send(&self, job: Job) -> std::io::Result<()> {
         let mut jobs = lock(&self.jobs);
         if jobs.is_none() {
             let (sender, receiver) = channel::<Job>();
-            let _mask = dsh_subprocess_sys::signal::block_all();
+            let _mask = dsh_subprocess_sys::signal::block_for_new_thread();
             thread::Builder::new()
                 .name("dsh-looks".to_owned())
                 .spawn(move || {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use dsh_subprocess::{Error, ErrorKind, Mechanism, Scrub};
+use dsh_subprocess::{Error, ErrorKind, MAX_GRACE, Mechanism, Scrub};
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pipe;
 
@@ -194,7 +194,7 @@ impl LocalRuntimeBuilder {
     }
 
     /// Sets how long the end of a tree is waited for after `SIGKILL`, before its survivors are reported. 5 s where it is
-    /// not set.
+    /// not set, and at most [`MAX_GRACE`](dsh_subprocess::MAX_GRACE).
     pub fn kill_bound(mut self, bound: Duration) -> Self {
         self.kill_bound = bound;
         self
@@ -235,9 +235,18 @@ impl LocalRuntimeBuilder {
     ///
     /// # Errors
     ///
+    /// [`InvalidSpec`](ErrorKind::InvalidSpec) for a kill bound above its maximum;
     /// [`OwnershipUnavailable`](ErrorKind::OwnershipUnavailable) when the chosen mechanism does not work here;
     /// [`ResourceExhausted`](ErrorKind::ResourceExhausted) without descriptors or threads to be had.
     pub fn build(self) -> Result<LocalRuntime, Error> {
+        if self.kill_bound > MAX_GRACE {
+            let message = format!(
+                "the kill bound is {:?}: it must be at most {} ms",
+                self.kill_bound,
+                MAX_GRACE.as_millis()
+            );
+            return Err(Error::new(ErrorKind::InvalidSpec, "build", message));
+        }
         let mut kernel = Kernel::get();
         for feature in self.without {
             feature.take_from(&mut kernel);
@@ -280,8 +289,14 @@ impl LocalRuntimeBuilder {
             spills: SpillDirectory::new(self.spills),
             null,
         };
-        let machine =
-            Machine::start(parts).map_err(|error| failed("the runtime's thread cannot be started", error))?;
+        let leaves = parts.leaves.clone();
+        let machine = Machine::start(parts).map_err(|error| {
+            // Nobody else knows of it yet.
+            if let Some(leaves) = leaves {
+                let _ = leaves.remove();
+            }
+            failed("the runtime's thread cannot be started", error)
+        })?;
         Ok(LocalRuntime::from_machine(machine))
     }
 }

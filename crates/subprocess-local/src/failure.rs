@@ -191,7 +191,9 @@ fn exec_candidate(failure: &ExecFailure, program: &Program, asked: &Asked, errno
                 Some(mode) if mode & TYPE == DIRECTORY => "is a directory",
                 Some(mode) if mode & TYPE != REGULAR => "is not a regular file",
                 Some(mode) if mode & 0o111 == 0 => "is not executable: its mode has no execute permission",
-                Some(_) => "may not be executed by this user, or lies on a file system mounted noexec",
+                Some(_) => {
+                    "may not be executed by this user, lies on a file system mounted noexec, or names an interpreter that may not be executed"
+                }
                 None => "may not be reached: a directory above it lacks search permission",
             };
             error(
@@ -221,6 +223,13 @@ fn exec_candidate(failure: &ExecFailure, program: &Program, asked: &Asked, errno
             errno,
         ),
         Errno::TOOBIG => too_big(asked, errno),
+        Errno::LOOP if failure.mode.is_some() => error(
+            ErrorKind::ProgramFormat,
+            format!(
+                "the program {path} cannot be executed: its interpreter is a script, whose interpreter is one, and so on"
+            ),
+            errno,
+        ),
         Errno::NAMETOOLONG | Errno::LOOP => error(
             ErrorKind::PathUnresolvable,
             format!(
@@ -300,7 +309,7 @@ fn interpreter(sample: &[u8]) -> Option<&[u8]> {
         .split(|&byte| byte == b'\n')
         .next()?
         .trim_ascii_start();
-    line.split(u8::is_ascii_whitespace)
+    line.split(|byte| matches!(byte, b' ' | b'\t'))
         .next()
         .filter(|interpreter| !interpreter.is_empty())
 }

@@ -9,6 +9,9 @@ use dsh_subprocess_sys::pipe;
 
 use crate::reactor::{Reactor, Source, lock};
 
+/// Bytes written for one readiness event before the others get their turn.
+const TURN: usize = 1024 * 1024;
+
 /// The rest of the data, and the pipe that had no room for it.
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -45,7 +48,8 @@ impl Feed {
 
     /// Writes what the pipe takes now. `true` when there is more to write and somebody who may read it.
     fn push(writer: &OwnedFd, rest: &mut Bytes) -> bool {
-        while !rest.is_empty() {
+        let enough = rest.len().saturating_sub(TURN);
+        while rest.len() > enough {
             match pipe::write(writer, rest) {
                 Ok(written) => rest.advance(written),
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return true,
@@ -53,7 +57,7 @@ impl Feed {
                 Err(_) => return false,
             }
         }
-        false
+        !rest.is_empty()
     }
 
     /// The pipe has room, or no reader any more.

@@ -13,7 +13,7 @@ use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::pidfd::Pid;
 use dsh_subprocess_sys::pipe::{self, Pipe};
-use dsh_subprocess_sys::spawn::{Descriptor, Launch, Program, Started, start};
+use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, StartError, Started, start};
 
 use crate::builder::DataTransport;
 use crate::driver::LocalProcess;
@@ -100,41 +100,9 @@ fn launch(
         cwd: spec.cwd,
         environment,
     };
-    let program = program(&asked);
-
-    let group = |errno: Errno| failure::no_child("the cgroup of the tree", errno);
-    let leaf = machine
-        .leaves
-        .as_ref()
-        .map(|leaves| leaves.take().map_err(group))
-        .transpose()?;
-    let entrance = match leaf.as_ref().map(Leaf::entrance).transpose() {
-        Ok(entrance) => entrance,
-        Err(errno) => {
-            give_back(leaf);
-            return Err(group(errno));
-        }
-    };
-    let (cgroup, join_cgroup) = match &entrance {
-        Some(Entrance::Directory(directory)) => (Some(directory.as_fd()), None),
-        Some(Entrance::Join(procs)) => (None, Some(procs.as_fd())),
-        None => (None, None),
-    };
-    let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
-    let born = Instant::now();
-    let started = start(
-        program,
-        Launch {
-            stdio,
-            control: control.as_ref().map(AsFd::as_fd),
-            cgroup,
-            join_cgroup,
-        },
-        machine.kernel,
-        HANDSHAKE,
-    );
+    let Cloned { started, leaf, born } = clone(machine, &asked, &ends, control.as_ref())?;
     // The child has its copies now; ours would keep the streams from ending.
-    drop((ends, control, entrance));
+    drop((ends, control));
     match started {
         Err(error) => {
             give_back(leaf);
@@ -161,12 +129,68 @@ fn launch(
     }
 }
 
+/// What became of a clone.
+struct Cloned {
+    started: Result<Started, StartError>,
+    /// Where the child is, or would have been.
+    leaf: Option<Leaf>,
+    born: Instant,
+}
+
+/// Clones the child into a leaf of its own, where the runtime has leaves.
+fn clone(
+    machine: &Machine,
+    asked: &Asked,
+    ends: &[ChildEnd; 3],
+    control: Option<&OwnedFd>,
+) -> Result<Cloned, Error> {
+    let group = |errno: Errno| failure::no_child("the cgroup of the tree", errno);
+    let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
+    loop {
+        let mut leaf = machine
+            .leaves
+            .as_ref()
+            .map(|leaves| leaves.take().map_err(group))
+            .transpose()?;
+        let entrance = match leaf.as_mut().map(Leaf::entrance).transpose() {
+            Ok(entrance) => entrance,
+            Err(errno) => {
+                give_back(leaf);
+                return Err(group(errno));
+            }
+        };
+        let (cgroup, join_cgroup) = match &entrance {
+            Some(Entrance::Directory(directory)) => (Some(directory.as_fd()), None),
+            Some(Entrance::Join(procs)) => (None, Some(procs.as_fd())),
+            None => (None, None),
+        };
+        let launch = Launch {
+            stdio,
+            control: control.map(AsFd::as_fd),
+            cgroup,
+            join_cgroup,
+        };
+        let born = Instant::now();
+        let started = start(program(asked), launch, machine.kernel, HANDSHAKE);
+        // An earlier tenant may have changed the leaf so that nobody can enter it (made it a threaded one).
+        let refused = match &started {
+            Err(StartError::Clone(errno)) => matches!(*errno, Errno::OPNOTSUPP | Errno::BUSY | Errno::NODEV),
+            Ok(Started::Failed(failure, _)) => failure.step == FailedStep::JoinCgroup,
+            _ => false,
+        };
+        match leaf {
+            Some(leaf) if refused && leaf.is_reused() => leaf.discard(),
+            leaf => return Ok(Cloned { started, leaf, born }),
+        }
+    }
+}
+
 /// Waits, on a thread of its own, for a child whose exec hangs. The thread lasts as long as the exec does.
 fn follow(tree: &Arc<Tree>, pending: dsh_subprocess_sys::spawn::Pending, asked: Asked) {
     let waiting = Arc::clone(tree);
     let pid = pending.pid();
     let copy = pending.pidfd().try_clone();
-    let _mask = dsh_subprocess_sys::signal::block_all();
+    let _mask = dsh_subprocess_sys::signal::block_for_new_thread();
     let followed = std::thread::Builder::new()
         .name("dsh-slow-exec".to_owned())
         .spawn(move || match pending.wait() {
@@ -191,7 +215,8 @@ fn owner(leaf: Option<Leaf>, pid: Pid, session_error: Option<Errno>, born: Insta
 
 fn give_back(leaf: Option<Leaf>) {
     if let Some(leaf) = leaf {
-        leaf.release();
+        let total = leaf.total();
+        leaf.release(total);
     }
 }
 

@@ -131,10 +131,17 @@ fn absolute(path: Vec<u8>) -> Result<PathBuf, Error> {
 
 fn check_cancelled(command: &WorldString, cancel: &CancellationToken) -> Result<(), Error> {
     if cancel.is_cancelled() {
-        let message = format!("the look-up of {} was cancelled", shown(command.as_bytes()));
-        return Err(failure(ErrorKind::Cancelled, message));
+        return Err(cancelled(command));
     }
     Ok(())
+}
+
+/// The answer to a look-up that was cancelled.
+pub(crate) fn cancelled(command: &WorldString) -> Error {
+    failure(
+        ErrorKind::Cancelled,
+        format!("the look-up of {} was cancelled", shown(command.as_bytes())),
+    )
 }
 
 fn failure(kind: ErrorKind, message: String) -> Error {

@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use dsh_subprocess::{Error, ErrorKind, Mechanism, Scrub, SpawnSpec};
+use dsh_subprocess::{Error, ErrorKind, Mechanism, Member, Scrub, SpawnSpec};
+use dsh_subprocess_sys::identity;
 use dsh_subprocess_sys::kernel::Kernel;
+use dsh_subprocess_sys::pidfd::Pid;
 
 use crate::blocking::Blocking;
 use crate::builder::DataTransport;
 use crate::environment::AmbientEnvironment;
-use crate::owner::Leaves;
+use crate::owner::{self, Leaves};
 use crate::promise::Promise;
 use crate::reactor::{Reactor, lock};
 use crate::spill::SpillDirectory;
@@ -38,6 +40,10 @@ pub(crate) struct Machine {
     spill_reactor: OnceLock<Arc<Reactor>>,
     starting_spill_reactor: Mutex<()>,
     pub(crate) blocking: Arc<Blocking>,
+    /// Look-ups of programs, which hang where a directory of `PATH` does.
+    pub(crate) lookups: Blocking,
+    /// Names of processes.
+    names: Blocking,
     pub(crate) spills: Arc<SpillDirectory>,
     pub(crate) pipe_room: PipeRoom,
     pub(crate) null: OwnedFd,
@@ -110,7 +116,7 @@ impl Machine {
         let removed = Arc::clone(&belongings);
         let reactor = Reactor::start("dsh-io", left, move || removed.remove())?;
         let started = Arc::new(Self {
-            process: std::process::id(),
+            process: identity::pid(),
             kernel: parts.kernel,
             mechanism: parts.mechanism,
             leaves: parts.leaves,
@@ -121,6 +127,8 @@ impl Machine {
             spill_reactor: OnceLock::new(),
             starting_spill_reactor: Mutex::default(),
             blocking: Arc::default(),
+            lookups: Blocking::default(),
+            names: Blocking::default(),
             spills: parts.spills,
             pipe_room: PipeRoom::new(PIPE_ROOM),
             null: parts.null,
@@ -135,11 +143,11 @@ impl Machine {
 
     /// Refuses work in a process that was forked from the runtime's own.
     pub(crate) fn check_usable(&self, operation: &'static str) -> Result<(), Error> {
-        if std::process::id() != self.process {
+        if identity::pid() != self.process {
             let message = format!(
                 "this runtime was made by process {}, before a fork: process {} must make its own",
                 self.process,
-                std::process::id()
+                identity::pid()
             );
             return Err(Error::new(ErrorKind::ForkedProcess, operation, message));
         }
@@ -204,21 +212,37 @@ impl Machine {
 
     /// Ends a runtime that nobody refers to any more: kills what is left, and waits for nothing.
     pub(crate) fn abandon(&self) {
-        if self.close().iter().all(|tree| tree.is_over()) {
+        let trees = self.close();
+        let over = || trees.iter().all(|tree| tree.is_over());
+        if !over() {
+            self.kill_all();
+        }
+        if over() {
             // Removed here and now: a host that is about to exit would take the thread with it before it came to that.
             self.belongings.remove();
-        } else {
-            self.kill_all();
         }
         self.shut_down();
     }
 
     /// Ends the runtime's threads as soon as the last tree is over, and removes what it has on disk.
     pub(crate) fn shut_down(&self) {
+        // With the lock, so that a second thread is either seen here or sees that it is to end.
+        let _starting = lock(&self.starting_spill_reactor);
         self.reactor.close();
         if let Some(spills) = self.spill_reactor.get() {
             spills.close();
         }
+    }
+
+    /// Names live processes. Their command lines are asked for on another thread, and only for a moment: reading one can hang
+    /// with the process it belongs to. The short names are the kernel's own, and are there at once.
+    pub(crate) fn name(&self, pids: Vec<Pid>) -> Vec<Member> {
+        const MOMENT: Duration = Duration::from_millis(50);
+        let asked = pids.clone();
+        let named = self.names.run_within(MOMENT, move || {
+            asked.into_iter().filter_map(owner::live_member).collect()
+        });
+        named.unwrap_or_else(|| pids.into_iter().filter_map(owner::briefly).collect())
     }
 
     /// Waits until the last tree is over and what the runtime had on disk is removed, after [`shut_down`](Self::shut_down).
@@ -243,6 +267,9 @@ impl Machine {
                 .is_some_and(|machine| !lock(&machine.trees).live.is_empty())
         };
         let reactor = Reactor::start("dsh-spill", left, || {})?;
+        if self.reactor.is_closing() {
+            reactor.close();
+        }
         Ok(Arc::clone(self.spill_reactor.get_or_init(|| reactor)))
     }
 
@@ -252,6 +279,6 @@ impl Machine {
 
     /// Whether this is the process the runtime was made in.
     pub(crate) fn is_at_home(&self) -> bool {
-        std::process::id() == self.process
+        identity::pid() == self.process
     }
 }

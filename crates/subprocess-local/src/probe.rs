@@ -41,7 +41,7 @@ fn with_kernel(kernel: Kernel, null: &OwnedFd) -> Result<(Arc<Leaves>, Kernel), 
 }
 
 fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), String> {
-    let leaf = leaves.take().map_err(|errno| {
+    let mut leaf = leaves.take().map_err(|errno| {
         format!(
             "a group cannot be made below {}: {errno}",
             leaves.path().display()
@@ -96,7 +96,7 @@ fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), 
         }
     };
     let killable = leaf.check_kill();
-    leaf.release();
+    leaf.release(None);
     result?;
     killable.map_err(|errno| {
         format!(

@@ -48,10 +48,14 @@ impl PipeEnd {
     /// Starts watching both directions of a socket, in non-blocking mode: the reading end and the writing one.
     pub(crate) fn duplex(reactor: &Arc<Reactor>, socket: OwnedFd) -> io::Result<[Arc<Self>; 2]> {
         let writer = socket.try_clone()?;
-        Ok([
-            Self::watched(reactor, socket, Interest::BecomesReadable, Weak::new(), false)?,
-            Self::watched(reactor, writer, Interest::BecomesWritable, Weak::new(), true)?,
-        ])
+        let reader = Self::watched(reactor, socket, Interest::BecomesReadable, Weak::new(), false)?;
+        match Self::watched(reactor, writer, Interest::BecomesWritable, Weak::new(), true) {
+            Ok(writer) => Ok([reader, writer]),
+            Err(error) => {
+                drop(reader.take());
+                Err(error)
+            }
+        }
     }
 
     fn watched(

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Instant;
 
 use dsh_subprocess_sys::event::{Interest, Poller, Ready};
+use dsh_subprocess_sys::identity;
 use dsh_subprocess_sys::signal;
 
 use crate::feed::Feed;
@@ -22,6 +23,9 @@ use crate::tree::Tree;
 
 /// Bytes read at a time. Large enough to empty a grown pipe in few calls, small enough for a core's own cache.
 pub(crate) const CHUNK: usize = 256 * 1024;
+
+/// A token that no source has.
+const NOBODY: u64 = u64::MAX - 1;
 
 /// Locks, also after a panic of another thread: what the locks here protect is whole after every statement.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -56,6 +60,8 @@ pub(crate) struct Reactor {
     poller: Poller,
     sources: Mutex<HashMap<u64, Source>>,
     timers: Mutex<BTreeMap<TimerKey, Weak<Tree>>>,
+    /// Sources to be served although nothing is ready.
+    requests: Mutex<Vec<Source>>,
     /// Never used twice, so that a late event of a closed descriptor finds nobody.
     next: AtomicU64,
     /// The thread is to end once this is set and nothing is left to wait for.
@@ -71,16 +77,17 @@ impl Reactor {
         last: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Arc<Self>> {
         let reactor = Arc::new(Self {
-            process: std::process::id(),
+            process: identity::pid(),
             poller: Poller::new()?,
             sources: Mutex::default(),
             timers: Mutex::default(),
+            requests: Mutex::default(),
             next: AtomicU64::new(0),
             closing: AtomicBool::new(false),
         });
         let running = Arc::clone(&reactor);
         // Blocked before the thread is made, so that it never has a moment without: the host's signals are the host's.
-        let _mask = signal::block_all();
+        let _mask = signal::block_for_new_thread();
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             running.run(&left, last);
         })?;
@@ -111,7 +118,7 @@ impl Reactor {
     /// Stops watching a descriptor.
     pub(crate) fn forget(&self, fd: impl AsFd, token: u64) {
         // A forked child shares the set with its parent: what it drops must not leave the parent's set.
-        if std::process::id() == self.process {
+        if identity::pid() == self.process {
             self.poller.remove(fd);
         }
         let source = lock(&self.sources).remove(&token);
@@ -124,24 +131,44 @@ impl Reactor {
     pub(crate) fn schedule(&self, at: Instant, tree: Weak<Tree>) -> TimerKey {
         let key = (at, self.token());
         let mut timers = lock(&self.timers);
-        let first = timers.first_key_value().is_none_or(|(first, _)| key < *first);
         timers.insert(key, tree);
-        drop(timers);
-        if first {
-            self.poller.ring();
-        }
+        self.set_clock(&timers, key);
         key
+    }
+
+    /// Sets the clock anew where this deadline is, or was, the first. No thread is woken for it.
+    fn set_clock(&self, timers: &BTreeMap<TimerKey, Weak<Tree>>, changed: TimerKey) {
+        let first = timers.first_key_value().map(|(first, _)| *first);
+        if first.is_none_or(|first| changed <= first) {
+            self.poller
+                .set_clock(first.map(|(at, _)| at.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    /// Has the thread serve a source, whether or not anything is ready.
+    pub(crate) fn request(&self, source: Source) {
+        lock(&self.requests).push(source);
+        self.poller.ring();
     }
 
     /// Takes a deadline back.
     pub(crate) fn unschedule(&self, key: TimerKey) {
-        lock(&self.timers).remove(&key);
+        let mut timers = lock(&self.timers);
+        let removed = timers.remove(&key);
+        self.set_clock(&timers, key);
+        drop(timers);
+        drop(removed);
     }
 
     /// Lets the thread end as soon as nothing is left to wait for.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.poller.ring();
+    }
+
+    /// Whether the thread is to end.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
     }
 
     /// Makes the thread look whether it can end.
@@ -161,13 +188,11 @@ impl Reactor {
                 if let Some(last) = last.take() {
                     last();
                 }
-                if lock(&self.sources).is_empty() {
+                if lock(&self.sources).is_empty() && lock(&self.requests).is_empty() {
                     return;
                 }
             }
-            let next = lock(&self.timers).first_key_value().map(|((at, _), _)| *at);
-            let bound = next.map(|at| at.saturating_duration_since(Instant::now()));
-            if let Err(errno) = self.poller.wait(&mut events, &mut ready, bound) {
+            if let Err(errno) = self.poller.wait(&mut events, &mut ready) {
                 tracing::error!(%errno, "the wait for events failed");
                 return;
             }
@@ -176,6 +201,17 @@ impl Reactor {
                 if let Some(source) = source {
                     self.serve(source, *event, &mut chunk);
                 }
+            }
+            let requests = std::mem::take(&mut *lock(&self.requests));
+            for source in requests {
+                self.serve(
+                    source,
+                    Ready {
+                        token: NOBODY,
+                        hung_up: false,
+                    },
+                    &mut chunk,
+                );
             }
             self.run_timers();
         }
@@ -211,7 +247,11 @@ impl Reactor {
             let due = {
                 let mut timers = lock(&self.timers);
                 match timers.first_entry() {
-                    Some(first) if first.key().0 <= Instant::now() => Some(first.remove_entry()),
+                    Some(first) if first.key().0 <= Instant::now() => {
+                        let (key, tree) = first.remove_entry();
+                        self.set_clock(&timers, key);
+                        Some((key, tree))
+                    }
                     _ => None,
                 }
             };

@@ -104,13 +104,20 @@ impl SubprocessRuntime for LocalRuntime {
             return Box::pin(std::future::ready(Err(error)));
         }
         let environment = machine.environment.child(&lookup.env);
-        let search = machine.blocking.run("look-up", move || {
+        let (command, cancel) = (lookup.command.clone(), lookup.cancel.clone());
+        let search = machine.lookups.run("look-up", move || {
             let path = environment
                 .get("PATH")
                 .map_or(lookup::DEFAULT_PATH, WorldString::as_bytes);
             lookup::resolve(&lookup.command, path, &lookup.cancel)
         });
-        Box::pin(async move { search.await? })
+        // Raced, since the search may hang where the token is not looked at.
+        Box::pin(async move {
+            match cancel.run_until_cancelled(search).await {
+                Some(found) => found?,
+                None => Err(lookup::cancelled(&command)),
+            }
+        })
     }
 
     fn spawn(&self, spec: SpawnSpec) -> Result<Process, Error> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, TryLockError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use dsh_subprocess::Collector;
 use dsh_subprocess_sys::event::Interest;
@@ -52,8 +52,12 @@ pub(crate) struct Stream {
     /// The pipe's number, by which its holders are found.
     pub(crate) inode: u64,
     state: Mutex<State>,
-    /// Set when the stream is to be closed by a thread that could not wait for the one that is writing its spill.
+    /// Set when the stream is to end with what has arrived.
     cut: AtomicBool,
+    /// Set while it belongs to the thread that writes files.
+    spilling: AtomicBool,
+    /// Set once it has ended.
+    ended: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -109,6 +113,8 @@ impl Stream {
             inode,
             state: Mutex::new(state),
             cut: AtomicBool::new(false),
+            spilling: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
         });
         let state = lock(&stream.state);
         if let Some(fd) = &state.fd {
@@ -128,7 +134,7 @@ impl Stream {
         let ended = match state.turn(&self.machine, chunk, TURN) {
             Turn::Later if !self.cut.load(Ordering::Acquire) => false,
             Turn::Later | Turn::End => {
-                state.close(&self.machine);
+                self.close(&mut state);
                 true
             }
             Turn::Move => {
@@ -139,37 +145,42 @@ impl Stream {
         drop(state);
         if ended && let Some(tree) = self.tree.upgrade() {
             tree.stream_ended();
-        } else if self.cut.load(Ordering::Acquire) {
-            // Asked for while the lock was held here, and not seen above.
-            self.cut();
         }
     }
 
-    /// Ends the stream with what has arrived. `false` where another thread is in the middle of a write to the spill: it
-    /// will do it.
-    pub(crate) fn cut(&self) -> bool {
+    /// Ends the stream with what has arrived. `false` where its own thread will do it: one that writes to files, which may
+    /// take as long as the disk does. The tree is told then.
+    pub(crate) fn cut(self: &Arc<Self>) -> bool {
         self.cut.store(true, Ordering::Release);
-        let mut state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
-        if state.fd.is_some() {
-            let mut chunk = vec![0; DEFAULT_CAPACITY];
-            // One more turn, for what was written before the deadline; a holder that goes on writing gets no second.
-            state.turn(&self.machine, &mut chunk, TURN);
-            state.close(&self.machine);
+        if !self.is_open() {
+            return true;
         }
+        // Its lock is held for as long as a write takes.
+        if self.spilling.load(Ordering::Acquire)
+            && let Ok(reactor) = self.machine.spill_reactor()
+        {
+            reactor.request(Source::Stream(Arc::clone(self)));
+            return false;
+        }
+        let mut state = lock(&self.state);
+        let mut chunk = vec![0; DEFAULT_CAPACITY];
+        // One more turn, for what was written before the deadline; a holder that goes on writing gets no second.
+        if let Turn::Move = state.turn(&self.machine, &mut chunk, TURN) {
+            self.change_threads(&mut state);
+            return false;
+        }
+        self.close(&mut state);
         true
     }
 
     /// Whether somebody may still write to it.
     pub(crate) fn is_open(&self) -> bool {
-        match self.state.try_lock() {
-            Ok(state) => state.fd.is_some(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().fd.is_some(),
-            Err(TryLockError::WouldBlock) => true,
-        }
+        !self.ended.load(Ordering::Acquire)
+    }
+
+    fn close(&self, state: &mut State) {
+        state.close(&self.machine);
+        self.ended.store(true, Ordering::Release);
     }
 
     /// Moves between the thread that waits for everything and the one that writes files.
@@ -187,7 +198,15 @@ impl Stream {
             Ok((next, token))
         });
         match moved {
-            Ok((reactor, token)) => (state.reactor, state.token) = (reactor, token),
+            Ok((reactor, token)) => {
+                (state.reactor, state.token) = (reactor, token);
+                self.spilling
+                    .store(self.machine.is_spill_reactor(&state.reactor), Ordering::Release);
+                if self.cut.load(Ordering::Acquire) {
+                    // There may be nothing more to read that would wake the other thread.
+                    state.reactor.request(Source::Stream(Arc::clone(self)));
+                }
+            }
             Err(error) => {
                 // No thread to write on: the stream goes on without a file, on the thread it has.
                 state.withdraw(&format!("no thread could be made to write the spill: {error}"));
@@ -201,7 +220,7 @@ impl Stream {
                 });
                 if let Some(Err(error)) = again {
                     tracing::error!(%error, "a stream is no longer watched");
-                    state.close(&self.machine);
+                    self.close(state);
                 }
             }
         }

@@ -11,6 +11,7 @@
 //! * [`file`]: private files, and whether a file can be executed
 //! * [`pipe`]: pipes, and writing to one without `SIGPIPE`
 //! * [`signal`]: masks and names
+//! * [`identity`]: which process this is, also after a fork
 //! * [`kernel`]: what this kernel can do
 //! * [`limits`]: limits that bear on running processes
 
@@ -25,7 +26,7 @@
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub use linux::{cgroup, event, file, kernel, limits, pidfd, pipe, signal, spawn, table};
+pub use linux::{cgroup, event, file, identity, kernel, limits, pidfd, pipe, signal, spawn, table};
 
 /// An error number.
 pub use rustix::io::Errno;

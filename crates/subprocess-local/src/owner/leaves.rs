@@ -4,6 +4,7 @@
 //! Making and removing a directory per spawn would cost a tenth of the spawn, so leaves are used again. A tree owns its
 //! leaf by value and gives it up when it is gone: a late signal has no leaf left to reach.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +18,13 @@ use dsh_subprocess_sys::file;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 
-use super::{Held, Look, WATCHED, hold};
+use super::{Held, Look, WATCHED, hold, send};
 use crate::reactor::lock;
 
 /// Leaves that are kept for the next tree.
 const KEPT: usize = 128;
+/// How long the end of a stray process is waited for.
+const STRAY: Duration = Duration::from_millis(100);
 /// Descriptors held at once while members are signalled.
 const BATCH: usize = 256;
 
@@ -62,6 +65,9 @@ pub(crate) struct Leaf {
     /// Whether `cgroup.kill` was written for this leaf alone, and [`Leaves::killed`] when it was taken.
     killed: bool,
     killed_with_all: u64,
+    reused: bool,
+    /// What the last look found, which was when the tree was gone.
+    frozen: Cell<bool>,
 }
 
 impl Leaves {
@@ -91,15 +97,13 @@ impl Leaves {
     pub(crate) fn take(self: &Arc<Self>) -> Result<Leaf, Errno> {
         let killed_with_all = self.killed.load(Ordering::Acquire);
         let idle = lock(&self.idle).pop();
-        let Idle { name, base } = if let Some(idle) = idle {
-            idle
-        } else {
-            let name = format!("t{}", self.made.fetch_add(1, Ordering::Relaxed));
-            self.parent.make_leaf(&name)?;
-            Idle {
-                name,
+        let reused = idle.is_some();
+        let Idle { name, base } = match idle {
+            Some(idle) => idle,
+            None => Idle {
+                name: self.make()?,
                 base: Times::default(),
-            }
+            },
         };
         Ok(Leaf {
             leaves: Arc::clone(self),
@@ -107,7 +111,15 @@ impl Leaves {
             base,
             killed: false,
             killed_with_all,
+            reused,
+            frozen: Cell::new(false),
         })
+    }
+
+    fn make(&self) -> Result<String, Errno> {
+        let name = format!("t{}", self.made.fetch_add(1, Ordering::Relaxed));
+        self.parent.make_leaf(&name)?;
+        Ok(name)
     }
 
     /// Sends `SIGKILL` to all members of all trees.
@@ -116,6 +128,8 @@ impl Leaves {
         self.killed.fetch_add(1, Ordering::AcqRel);
         let idle = std::mem::take(&mut *lock(&self.idle));
         let killed = self.parent.kill_all();
+        // And after it: a leaf that was taken in between may have been reached.
+        self.killed.fetch_add(1, Ordering::AcqRel);
         for Idle { name, .. } in idle {
             let _ = self.parent.remove_leaf(&name);
         }
@@ -123,15 +137,39 @@ impl Leaves {
     }
 
     /// Removes the runtime's group, when every tree is gone.
+    ///
+    /// A process in it that belongs to no tree any more, because it moved itself up from its leaf, is killed.
     pub(crate) fn remove(&self) -> Result<(), Errno> {
-        lock(&self.idle).clear();
-        self.parent.remove()
+        // By name first, which takes no descriptor.
+        for Idle { name, .. } in std::mem::take(&mut *lock(&self.idle)) {
+            let _ = self.parent.remove_leaf(&name);
+        }
+        match self.parent.remove() {
+            Err(Errno::BUSY | Errno::NOTEMPTY) => {
+                self.parent.kill_all()?;
+                self.parent.wait_until_empty(STRAY);
+                self.parent.remove()
+            }
+            result => result,
+        }
     }
 }
 
 impl Leaf {
     /// Opens what the clone needs: the directory, or `cgroup.procs` for a child that moves itself.
-    pub(crate) fn entrance(&self) -> Result<Entrance, Errno> {
+    pub(crate) fn entrance(&mut self) -> Result<Entrance, Errno> {
+        match self.open() {
+            // Somebody removed the idle leaf.
+            Err(Errno::NOENT) => {
+                self.name = self.leaves.make()?;
+                self.base = Times::default();
+                self.open()
+            }
+            result => result,
+        }
+    }
+
+    fn open(&self) -> Result<Entrance, Errno> {
         if self.leaves.kernel.clone_into_cgroup {
             self.leaves.parent.open_leaf(&self.name).map(Entrance::Directory)
         } else {
@@ -150,8 +188,14 @@ impl Leaf {
     pub(super) fn look(&self) -> Look {
         let parent = &self.leaves.parent;
         match parent.events(&self.name) {
-            Ok(events) if !events.populated => return Look::default(),
-            Ok(_) => {}
+            Ok(events) => {
+                self.frozen.set(events.frozen);
+                if !events.populated {
+                    return Look::default();
+                }
+            }
+            // A member removed the leaf, so nobody was in it.
+            Err(Errno::NOENT | Errno::NODEV) => return Look::default(),
             // Out of descriptors: nothing is known, so the watch of cgroup.events decides.
             Err(_) => {
                 return Look {
@@ -191,7 +235,7 @@ impl Leaf {
         self.leaves.parent.is_flat(&self.name).unwrap_or(false)
     }
 
-    pub(super) fn ask(&self, target: Option<Pid>) -> Result<bool, Errno> {
+    pub(super) fn ask(&self, target: Option<Pid>) -> Result<(), Errno> {
         self.signal_each(&[Signal::TERM, Signal::CONT], target)
     }
 
@@ -203,7 +247,7 @@ impl Leaf {
         }
         // A frozen member can be killed and cannot fork: what is on the list is all there is.
         let _ = parent.freeze(&self.name, true);
-        self.signal_each(&[Signal::KILL], None).map(drop)
+        self.signal_each(&[Signal::KILL], None)
     }
 
     /// Tells whether [`kill`](Self::kill) has what it needs. It kills nobody.
@@ -216,36 +260,44 @@ impl Leaf {
         self.leaves.parent.check_writable(&self.name, file)
     }
 
-    /// Sends signals, in order, to each member. Tells whether `target` was among them.
-    fn signal_each(&self, signals: &[Signal], target: Option<Pid>) -> Result<bool, Errno> {
-        let listed = self.list()?;
-        let mut reached = false;
-        for batch in listed.chunks(BATCH) {
-            // A number on the list may be a stranger's by now. So each is opened first and the group is listed again: a
-            // number that is on the second list, and whose descriptor still takes a signal, was a member's all along.
+    /// Sends signals, in order, to each member but `target`.
+    ///
+    /// A number on the list may be a stranger's by now. So each is opened first and the group is listed again: a number that is
+    /// on the second list, and whose descriptor still takes a signal, was a member's all along.
+    fn signal_each(&self, signals: &[Signal], target: Option<Pid>) -> Result<(), Errno> {
+        let mut listed = self.list()?;
+        listed.retain(|pid| Some(*pid) != target);
+        let mut rest = listed.as_slice();
+        let mut size = BATCH;
+        while !rest.is_empty() {
+            let batch = &rest[..size.min(rest.len())];
             let opened: Vec<_> = batch.iter().map(|&pid| (pid, pidfd::open(pid))).collect();
-            let mut again = self.list()?;
+            let Ok(mut again) = self.list() else {
+                // The batch took the descriptors that the list needs. Alone, a member is signalled by its number right after
+                // it was listed.
+                drop(opened);
+                size /= 2;
+                if size == 0 {
+                    let listed = self.list()?;
+                    for &pid in listed.iter().filter(|pid| rest.contains(pid)) {
+                        send(pid, &Err(Errno::MFILE), signals);
+                    }
+                    return Ok(());
+                }
+                continue;
+            };
             again.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
             for (pid, process) in opened {
                 if again
                     .binary_search_by_key(&pid.as_raw_nonzero(), |pid| pid.as_raw_nonzero())
-                    .is_err()
+                    .is_ok()
                 {
-                    continue;
-                }
-                reached |= Some(pid) == target;
-                for &signal in signals {
-                    // Already gone (ESRCH), or a member that may not be signalled (EPERM): the ladder goes on and names
-                    // whoever survives it.
-                    let _ = match &process {
-                        Ok(process) => pidfd::send(process, signal),
-                        Err(Errno::MFILE | Errno::NFILE) => pidfd::send_by_number(pid, signal),
-                        Err(_) => Ok(()),
-                    };
+                    send(pid, &process, signals);
                 }
             }
+            rest = &rest[batch.len()..];
         }
-        Ok(reached)
+        Ok(())
     }
 
     pub(super) fn pids(&self) -> Vec<Pid> {
@@ -259,40 +311,59 @@ impl Leaf {
         Ok(pids)
     }
 
-    /// Returns the processor time that this tenant used.
+    /// Returns the processor time that this tenant used so far.
     pub(crate) fn times(&self) -> Option<(Duration, Duration)> {
-        let now = self.leaves.parent.times(&self.name).ok()?;
-        Some((
-            now.user.saturating_sub(self.base.user),
-            now.system.saturating_sub(self.base.system),
-        ))
+        Some(self.since_base(self.total()?))
     }
 
-    /// Gives the leaf up, when the tree is gone. It is used again if it is as it was made.
+    /// Returns what all tenants used.
+    pub(crate) fn total(&self) -> Option<Times> {
+        self.leaves.parent.times(&self.name).ok()
+    }
+
+    /// Returns this tenant's part of a total.
+    pub(crate) fn since_base(&self, total: Times) -> (Duration, Duration) {
+        (
+            total.user.saturating_sub(self.base.user),
+            total.system.saturating_sub(self.base.system),
+        )
+    }
+
+    /// Gives the leaf up, when the tree is gone. It is used again if it is as it was made; `total` is what its next tenant
+    /// starts from.
     ///
     /// A leaf that was killed is not: from Linux 6.14 on, a group counts its kills, and a clone into it compares that count
     /// with the one of the *caller's* group. Where they differ the newborn is taken for one that slipped through a kill and
-    /// gets `SIGKILL`.
-    pub(crate) fn release(self) {
+    /// gets `SIGKILL`. Nor is a frozen one.
+    pub(crate) fn release(self, total: Option<Times>) {
         let killed = self.killed || self.killed_with_all != self.leaves.killed.load(Ordering::Acquire);
+        let usable = !killed && !self.frozen.get();
         let Self { leaves, name, .. } = self;
-        let parent = &leaves.parent;
-        let reusable = |name: &str| -> Result<Option<Times>, Errno> {
-            let events = parent.events(name)?;
-            let as_made = !killed && !events.populated && !events.frozen && parent.is_pristine(name)?;
-            as_made.then(|| parent.times(name)).transpose()
-        };
-        if let Ok(Some(base)) = reusable(&name) {
+        if usable
+            && let Some(base) = total
+            && leaves.parent.is_pristine(&name).unwrap_or(false)
+        {
             let mut idle = lock(&leaves.idle);
             if idle.len() < KEPT {
                 idle.push(Idle { name, base });
                 return;
             }
         }
-        if let Err(errno) = parent.remove_leaf(&name) {
+        if let Err(errno) = leaves.parent.remove_leaf(&name) {
             // Its last process is still being taken apart; `remove` tries again.
             tracing::debug!(leaf = name, %errno, "a leaf could not be removed yet");
         }
+    }
+
+    /// Gives up a leaf whose clone failed: what is wrong with it may be why.
+    pub(crate) fn discard(mut self) {
+        self.killed = true;
+        self.release(None);
+    }
+
+    /// Whether the leaf had an earlier tenant, who may have changed it.
+    pub(crate) fn is_reused(&self) -> bool {
+        self.reused
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use dsh_subprocess::{Mechanism, Member, Ownership};
 use dsh_subprocess_sys::Errno;
-use dsh_subprocess_sys::pidfd::{self, Pid};
+use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::table;
 
 pub(crate) use leaves::{Entrance, Leaf, Leaves};
@@ -53,18 +53,18 @@ impl Owner {
         }
     }
 
-    /// Sends `SIGTERM` once to every member, and `SIGCONT` after it. Tells whether the target was among them.
+    /// Sends `SIGTERM` once to every member but `signalled`, which has got it, and `SIGCONT` after it.
     ///
     /// # Errors
     ///
     /// When the members could not be listed.
-    pub(crate) fn ask(&mut self, target: Option<Pid>) -> Result<bool, Errno> {
+    pub(crate) fn ask(&mut self, signalled: Option<Pid>) -> Result<(), Errno> {
         match self {
-            Self::Nobody => Ok(false),
-            Self::Cgroup(leaf) => leaf.ask(target),
+            Self::Nobody => Ok(()),
+            Self::Cgroup(leaf) => leaf.ask(signalled),
             Self::Session(session) => {
                 session.ask();
-                Ok(true)
+                Ok(())
             }
         }
     }
@@ -129,18 +129,36 @@ pub(crate) fn ownership(mechanism: &Mechanism, has_session: bool) -> Ownership {
     Ownership::new(mechanism.clone(), weaknesses)
 }
 
+/// A pid as the seam has it.
+pub(crate) fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}
+
 /// Names a process for a person.
 pub(crate) fn member(pid: Pid) -> Option<Member> {
     let command = table::command(pid)?;
-    Some(Member::new(pid.as_raw_nonzero().get().unsigned_abs(), command))
+    Some(Member::new(number(pid), command))
 }
 
 /// Names a process that can still run.
 pub(crate) fn live_member(pid: Pid) -> Option<Member> {
-    if table::entry(pid).is_none_or(|entry| entry.is_dead()) {
-        return None;
+    match table::entry(pid) {
+        Some(entry) if entry.is_dead() => None,
+        Some(_) => member(pid),
+        // Out of descriptors to look with, which does not make it dead.
+        None => table::session_of(pid).map(|_| Member::new(number(pid), "[?]")),
     }
-    member(pid)
+}
+
+/// Names a process that can still run by what the kernel itself knows of it.
+pub(crate) fn briefly(pid: Pid) -> Option<Member> {
+    let dead = table::entry(pid).is_some_and(|entry| entry.is_dead()) || table::session_of(pid).is_none();
+    (!dead).then(|| {
+        Member::new(
+            number(pid),
+            table::short_name(pid).unwrap_or_else(|| "[?]".to_owned()),
+        )
+    })
 }
 
 /// Opens a process to watch it. A zombie has nothing left to watch.
@@ -151,6 +169,19 @@ fn hold(pid: Pid) -> Held {
         Ok(_) | Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Held::Gone,
         // No descriptor to be had.
         Err(_) => Held::Unwatchable,
+    }
+}
+
+/// Sends signals to a process, by its descriptor where there is one.
+fn send(pid: Pid, process: &Result<OwnedFd, Errno>, signals: &[Signal]) {
+    for &signal in signals {
+        // Already gone (ESRCH), or a member that may not be signalled (EPERM): the ladder goes on and names whoever survives
+        // it.
+        let _ = match process {
+            Ok(process) => pidfd::send(process, signal),
+            Err(Errno::SRCH) => Ok(()),
+            Err(_) => pidfd::send_by_number(pid, signal),
+        };
     }
 }
 

@@ -9,7 +9,7 @@ use dsh_subprocess::Member;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::table::{self, Entry, Session};
 
-use super::{Held, Look, WATCHED, hold, member};
+use super::{Held, Look, WATCHED, hold, member, send};
 
 /// Processes outside the session that are looked at for having left it.
 const STRANGERS: usize = 256;
@@ -76,18 +76,22 @@ impl SessionOwner {
         self.pinned = false;
     }
 
+    /// The session, as long as its number is sure to be its own.
+    fn visible(&self) -> Option<Session> {
+        // With the target's number free, a process that has it is a stranger who may lead a session of the same number.
+        let taken_by_a_stranger = !self.pinned && table::session_of(self.leader).is_some();
+        self.session.filter(|_| !taken_by_a_stranger)
+    }
+
     /// Calls `visit` with each member but the target.
     fn members(&self, mut visit: impl FnMut(Pid)) {
-        let Some(session) = self.session else { return };
-        // With the target's number free, a process that has it is a stranger who may lead a session of the same number.
-        if !self.pinned && table::session_of(self.leader).is_some() {
-            return;
+        if let Some(session) = self.visible() {
+            session.visit(|pid, inside| {
+                if inside {
+                    visit(pid);
+                }
+            });
         }
-        session.visit(|pid, inside| {
-            if inside {
-                visit(pid);
-            }
-        });
     }
 
     pub(super) fn look(&self) -> Look {
@@ -135,16 +139,36 @@ impl SessionOwner {
         pids
     }
 
+    /// Sends `SIGTERM`, then `SIGCONT`, to every member, and notes who had left the tree before.
     pub(super) fn ask(&mut self) {
-        self.note_escaped();
-        self.signal(&[Signal::TERM, Signal::CONT]);
+        let (inside, strangers) = self.survey();
+        // Before the signals: a dead parent can be asked for nothing.
+        self.note_escaped(&inside, strangers);
+        self.signal(&[Signal::TERM, Signal::CONT], &inside);
     }
 
+    /// Sends `SIGKILL` to every member.
     pub(super) fn kill(&self) {
-        self.signal(&[Signal::KILL]);
+        let (inside, _) = self.survey();
+        self.signal(&[Signal::KILL], &inside);
     }
 
-    fn signal(&self, signals: &[Signal]) {
+    /// Lists the members but the target, and other processes that are younger than it.
+    fn survey(&self) -> (Vec<Pid>, Vec<Pid>) {
+        let (mut inside, mut strangers) = (Vec::new(), Vec::new());
+        if let Some(session) = self.visible() {
+            session.visit(|pid, member| {
+                if member {
+                    inside.push(pid);
+                } else if strangers.len() < STRANGERS {
+                    strangers.push(pid);
+                }
+            });
+        }
+        (inside, strangers)
+    }
+
+    fn signal(&self, signals: &[Signal], inside: &[Pid]) {
         let group_signalled = self.session.is_some()
             && self.pinned
             // One call reaches the whole group, also members that are being born.
@@ -155,48 +179,35 @@ impl SessionOwner {
                 let _ = pidfd::send_by_number(self.leader, signal);
             }
         }
-        self.members(|pid| {
+        for &pid in inside {
             if group_signalled && table::group_of(pid) == Some(self.leader) {
-                return;
+                continue;
             }
             // Opened before its session is asked again: a number that changed hands is not signalled.
-            let Ok(process) = pidfd::open(pid) else {
-                return;
-            };
+            let process = pidfd::open(pid);
             if self.is_member(pid) {
-                for &signal in signals {
-                    let _ = pidfd::send(&process, signal);
-                }
+                send(pid, &process, signals);
             }
-        });
+        }
     }
 
     /// Notes which descendants have left the session, while their parents can still be asked.
-    fn note_escaped(&mut self) {
-        let Some(session) = self.session else { return };
-        let mut inside = vec![self.leader];
-        let mut outside = Vec::new();
-        session.visit(|pid, member| {
-            if member {
-                inside.push(pid);
-            } else if outside.len() < STRANGERS {
-                outside.push(pid);
-            }
-        });
-        let mut outside: Vec<(Pid, Entry)> = outside
+    fn note_escaped(&mut self, inside: &[Pid], strangers: Vec<Pid>) {
+        let mut parents: Vec<Pid> = inside.iter().copied().chain([self.leader]).collect();
+        let mut outside: Vec<(Pid, Entry)> = strangers
             .into_iter()
             .filter_map(|pid| Some((pid, table::entry(pid)?)))
             .collect();
         // Children of members first, then their children, until nobody new is found.
         loop {
             let (found, rest): (Vec<_>, Vec<_>) = outside.into_iter().partition(|(_, entry)| {
-                Pid::from_raw(entry.parent).is_some_and(|parent| inside.contains(&parent))
+                Pid::from_raw(entry.parent).is_some_and(|parent| parents.contains(&parent))
             });
             if found.is_empty() {
                 return;
             }
             for (pid, entry) in found {
-                inside.push(pid);
+                parents.push(pid);
                 self.escaped.push(Escaped {
                     pid,
                     start_time: entry.start_time,

@@ -13,6 +13,9 @@ use dsh_subprocess_sys::{Errno, file};
 use super::file::SpillFile;
 use crate::reactor::lock;
 
+/// The file whose lock says that the directory's owner lives.
+const LOCK: &str = "owner.lock";
+
 /// Where spilled streams go.
 #[derive(Clone, Debug)]
 pub(crate) struct SpillPlaces {
@@ -77,10 +80,10 @@ impl SpillDirectory {
                 Ok(file) => return Ok((id, path, file)),
             }
         }
-        let directory = self.make()?;
+        // Kept before anything else can fail, so that it is removed whatever comes.
+        let directory = made.insert(self.make()?);
         let path = directory.path.join(&name);
         let file = file::create_private_file(&path)?;
-        *made = Some(directory);
         Ok((id, path, file))
     }
 
@@ -88,9 +91,16 @@ impl SpillDirectory {
         let parent = self.places.parent.clone().unwrap_or_else(std::env::temp_dir);
         let path = parent.join(format!("dsh-subprocess-{}-{}", std::process::id(), random_hex()?));
         file::make_private_directory(&path)?;
-        let owner = file::create_private_file(&path.join("owner.lock"))?;
-        file::try_lock(&owner)?;
-        Ok(Made { path, _lock: owner })
+        let locked = file::create_private_file(&path.join(LOCK))
+            .and_then(|owner| file::try_lock(&owner).map(|_| owner));
+        match locked {
+            Ok(owner) => Ok(Made { path, _lock: owner }),
+            Err(errno) => {
+                let _ = std::fs::remove_file(path.join(LOCK));
+                let _ = std::fs::remove_dir(&path);
+                Err(errno.into())
+            }
+        }
     }
 
     /// Makes room in the ledger for more bytes. Settled files of the runtime's life go first, the oldest first.
@@ -156,7 +166,7 @@ impl SpillDirectory {
             notice.withdrawn(WHY);
         }
         if let Some(made) = lock(&self.made).take() {
-            let _ = std::fs::remove_file(made.path.join("owner.lock"));
+            let _ = std::fs::remove_file(made.path.join(LOCK));
             // Files that somebody still reads are theirs to remove; then the directory stays until they do.
             let _ = std::fs::remove_dir(&made.path);
         }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
 use dsh_subprocess::{Error, ErrorKind, Spill, SpillLife, SpillNotice, SpillSource, SpilledStream};
+use dsh_subprocess_sys::identity;
 use futures_core::future::BoxFuture;
 
 use super::SpillDirectory;
@@ -155,7 +156,7 @@ impl SpillFile {
     fn create(directory: &Arc<SpillDirectory>, label: &str) -> io::Result<Arc<Self>> {
         let (id, path, file) = directory.create(label)?;
         Ok(Arc::new(Self {
-            process: std::process::id(),
+            process: identity::pid(),
             id,
             path: Mutex::new(path),
             file,
@@ -180,7 +181,7 @@ impl SpillFile {
     /// Removes the file for good.
     pub(super) fn withdraw(&self, why: &str) {
         // A forked child drops its copies of files that are not its own.
-        if self.process != std::process::id() || self.gone.set(why.to_owned()).is_err() {
+        if self.process != identity::pid() || self.gone.set(why.to_owned()).is_err() {
             return;
         }
         let path = lock(&self.path);

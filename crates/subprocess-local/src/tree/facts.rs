@@ -1,6 +1,7 @@
 //! What a tree tells about itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsh_subprocess::{Error, Member, Ownership, StreamName, Usage};
 use dsh_subprocess_sys::pidfd::{End, Pid};
@@ -82,15 +83,18 @@ impl Tree {
 }
 
 pub(super) fn usage(owner: &Owner, end: Option<End>) -> Usage {
-    let peak = end.map(|end| end.peak_memory_bytes);
     match owner {
-        Owner::Cgroup(leaf) => {
-            let times = leaf.times();
-            Usage::new(times.map(|(user, _)| user), times.map(|(_, system)| system), peak)
-        }
+        Owner::Cgroup(leaf) => with_times(leaf.times(), end),
         // The target's own, with that of the descendants it waited for.
-        Owner::Session(_) | Owner::Nobody => {
-            Usage::new(end.map(|end| end.user), end.map(|end| end.system), peak)
-        }
+        Owner::Session(_) | Owner::Nobody => with_times(end.map(|end| (end.user, end.system)), end),
     }
+}
+
+/// States processor times beside the memory that the target's end told.
+pub(super) fn with_times(times: Option<(Duration, Duration)>, end: Option<End>) -> Usage {
+    Usage::new(
+        times.map(|(user, _)| user),
+        times.map(|(_, system)| system),
+        end.map(|end| end.peak_memory_bytes),
+    )
 }

@@ -9,7 +9,7 @@ mod facts;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use dsh_subprocess_sys::{pipe, signal};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use self::exit::Exit;
-use self::facts::usage;
+use self::facts::{usage, with_times};
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
 use crate::machine::Machine;
@@ -37,6 +37,9 @@ pub(crate) const NAMED: usize = 1024;
 
 /// When no descriptor is left to watch a member with, the next look comes after this long. Nothing else is timed.
 const BLIND: Duration = Duration::from_millis(50);
+
+/// How long the end of a stream is waited for that another thread is writing to a file, once its drain has run out.
+const CUT_BOUND: Duration = Duration::from_secs(1);
 
 /// One tree.
 #[derive(Debug)]
@@ -72,6 +75,8 @@ struct State {
     /// A signal that could not be sent for want of a descriptor.
     owed: Option<Act>,
     drain_until: Option<Instant>,
+    /// The drain has run out, and the collected streams are being ended.
+    drained: bool,
     timer: Option<TimerKey>,
     /// Members that outlived the target and were signalled.
     ended: Vec<Member>,
@@ -83,6 +88,12 @@ struct State {
     has_session: bool,
     /// Kept from the owner, to find what had left the tree.
     trace: Option<Trace>,
+}
+
+impl State {
+    fn collected_ended(&self) -> bool {
+        self.streams.iter().all(|(_, stream)| !stream.is_open())
+    }
 }
 
 #[derive(Debug)]
@@ -132,6 +143,7 @@ impl Tree {
                 blind_until: None,
                 owed: None,
                 drain_until: None,
+                drained: false,
                 timer: None,
                 ended: Vec::new(),
                 held: Vec::new(),
@@ -190,7 +202,7 @@ impl Tree {
     }
 
     /// The child was cloned. It may still be on its way to its program; it can be signalled from now on.
-    pub(crate) fn cloned(&self, owner: Owner, pid: Pid) {
+    pub(crate) fn cloned(self: &Arc<Self>, owner: Owner, pid: Pid) {
         let mut state = lock(&self.state);
         state.has_session = owner.has_session();
         state.owner = owner;
@@ -203,7 +215,8 @@ impl Tree {
         } else {
             Act::Rest
         };
-        Self::act(&mut state, late);
+        self.act(&mut state, late);
+        self.reschedule(&mut state);
     }
 
     /// The target runs: its end is awaited from now on.
@@ -220,7 +233,7 @@ impl Tree {
         match reactor.watch(
             &pidfd,
             token,
-            Interest::Readable,
+            Interest::BecomesReadable,
             Source::Leader(Arc::clone(self)),
         ) {
             Ok(()) => state.leader = Some(Leader { pidfd, token }),
@@ -235,7 +248,7 @@ impl Tree {
                 .with_started(MayHaveStarted::Yes)
                 .with_source(error);
                 let act = state.ladder.kill(Instant::now());
-                Self::act(&mut state, act);
+                self.act(&mut state, act);
                 if let Some(leader) = &state.leader {
                     let _ = pidfd::wait(&leader.pidfd, Wait::Block);
                 }
@@ -283,6 +296,15 @@ impl Tree {
 
     /// There is no target, and never will be.
     pub(crate) fn failed(&self, error: &Error) {
+        // Without the lock: a stream's end wakes its readers.
+        let streams: Vec<Arc<Stream>> = lock(&self.state)
+            .streams
+            .iter()
+            .map(|(_, stream)| Arc::clone(stream))
+            .collect();
+        for stream in streams {
+            stream.cut();
+        }
         let mut state = lock(&self.state);
         let mut after = Afterwards {
             started: true,
@@ -291,9 +313,6 @@ impl Tree {
         state.pid = None;
         self.started.set(Err(error.clone()));
         after.done = self.done.set(Err(error.clone()));
-        for (_, stream) in &state.streams {
-            stream.cut();
-        }
         self.gone(&mut state, &mut after);
         if let Some(key) = state.timer.take() {
             self.machine.reactor.unschedule(key);
@@ -311,6 +330,7 @@ impl Tree {
         }
         let pinned = state.owner.pins_leader();
         let outcome = match pidfd::wait(&leader.pidfd, if pinned { Wait::Look } else { Wait::Reap }) {
+            // A tracer has it first; the descriptor becomes readable again when the tracer lets go of it.
             Ok(None) => return,
             Ok(Some(end)) => {
                 let outcome = outcome(end.status);
@@ -390,7 +410,8 @@ impl Tree {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         state.open_streams = state.open_streams.saturating_sub(1);
-        if state.open_streams == 0 && state.outcome.is_some() {
+        let complete = state.open_streams == 0 || (state.drained && state.collected_ended());
+        if complete && state.outcome.is_some() {
             after.done = self.settle(&state);
             state.drain_until = None;
             self.reschedule_weak(&mut state);
@@ -410,24 +431,12 @@ impl Tree {
         let mut after = Afterwards::default();
         if state.drain_until.is_some_and(|until| until <= now) {
             state.drain_until = None;
-            state.held = state
-                .streams
-                .iter()
-                .filter(|(_, stream)| stream.is_open())
-                .map(|(name, stream)| (*name, stream.inode))
-                .chain(
-                    state
-                        .raw
-                        .iter()
-                        .filter(|(_, _, end)| end.is_open())
-                        .map(|(name, inode, _)| (*name, *inode)),
-                )
-                .collect();
-            for (_, stream) in &state.streams {
-                // Where another thread is stuck in a write to a file, the stream is sealed when that returns.
-                stream.cut();
+            if state.drained {
+                // A thread that writes files is stuck in the kernel. The stream is sealed when it returns.
+                after.done = self.settle(&state);
+            } else {
+                state = self.cut_streams(state, &mut after);
             }
-            after.done = self.settle(&state);
         }
         if state.blind_until.is_some_and(|until| until <= now) {
             state.blind_until = None;
@@ -450,6 +459,39 @@ impl Tree {
         self.reschedule(&mut state);
         drop(state);
         self.finish(after);
+    }
+
+    /// The drain has run out: ends the collected streams with what has arrived. The lock is not held meanwhile, since a
+    /// stream's end wakes its readers.
+    fn cut_streams<'a>(
+        self: &'a Arc<Self>,
+        mut state: MutexGuard<'a, State>,
+        after: &mut Afterwards,
+    ) -> MutexGuard<'a, State> {
+        state.drained = true;
+        let collected = state.streams.iter().filter(|(_, stream)| stream.is_open());
+        let raw = state.raw.iter().filter(|(_, _, end)| end.is_open());
+        state.held = collected
+            .map(|(name, stream)| (*name, stream.inode))
+            .chain(raw.map(|(name, inode, _)| (*name, *inode)))
+            .collect();
+        let streams: Vec<Arc<Stream>> = state
+            .streams
+            .iter()
+            .map(|(_, stream)| Arc::clone(stream))
+            .collect();
+        drop(state);
+        let mut all = true;
+        for stream in streams {
+            all &= stream.cut();
+        }
+        let mut state = lock(&self.state);
+        if all || state.collected_ended() {
+            after.done = self.settle(&state);
+        } else {
+            state.drain_until = Some(Instant::now() + CUT_BOUND);
+        }
+        state
     }
 
     /// Begins the ladder.
@@ -480,7 +522,7 @@ impl Tree {
 
     /// Acts, and lets go of members that are none any more.
     fn advance(self: &Arc<Self>, state: &mut State, act: Act, after: &mut Afterwards) {
-        Self::act(state, act);
+        self.act(state, act);
         if matches!(act, Act::Ask | Act::Kill) {
             self.let_go(state, after);
         }
@@ -505,23 +547,31 @@ impl Tree {
         }
     }
 
-    fn act(state: &mut State, act: Act) {
+    fn act(&self, state: &mut State, act: Act) {
         if !matches!(act, Act::Ask | Act::Kill) {
             return;
         }
+        if let (Owner::Session(session), Some(leader)) = (&mut state.owner, &state.leader)
+            && pidfd::is_reaped(&leader.pidfd)
+        {
+            // Somebody else in the host took it, and its number is free.
+            session.unpin();
+        }
         if state.outcome.is_some() {
             let pids = state.owner.pids();
-            note_ended(&mut state.ended, pids);
+            self.note_ended(state, pids);
         }
-        // The target is signalled by its own descriptor where the owner does not see it: it may have moved itself.
         let target = state.leader.as_ref().filter(|_| state.outcome.is_none());
         let delivered = if act == Act::Ask {
-            state.owner.ask(state.pid).map(|reached| {
-                if let Some(target) = target.filter(|_| !reached) {
-                    let _ = pidfd::send(&target.pidfd, Signal::TERM);
-                    let _ = pidfd::send(&target.pidfd, Signal::CONT);
-                }
-            })
+            // In a control group the target gets it first, by the descriptor that is held anyway: it is what most trees
+            // consist of, and it may have moved itself out of the group.
+            let first = target.filter(|_| matches!(state.owner, Owner::Cgroup(_)));
+            if let Some(target) = first {
+                let _ = pidfd::send(&target.pidfd, Signal::TERM);
+                let _ = pidfd::send(&target.pidfd, Signal::CONT);
+            }
+            let signalled = first.and(state.pid);
+            state.owner.ask(signalled)
         } else {
             if let Some(target) = target {
                 let _ = pidfd::send(&target.pidfd, Signal::KILL);
@@ -532,6 +582,20 @@ impl Tree {
         if let Err(errno) = delivered {
             tracing::warn!(%errno, "the members of a tree could not be listed; it is tried again");
             state.blind_until = Some(Instant::now() + BLIND);
+        }
+    }
+
+    /// Remembers members that outlived the target and are being signalled.
+    fn note_ended(&self, state: &mut State, mut pids: Vec<Pid>) {
+        pids.retain(|pid| {
+            state
+                .ended
+                .iter()
+                .all(|known| known.pid != Some(owner::number(*pid)))
+        });
+        pids.truncate(NAMED - state.ended.len());
+        if !pids.is_empty() {
+            state.ended.extend(self.machine.name(pids));
         }
     }
 
@@ -565,7 +629,8 @@ impl Tree {
             }
         }
         if state.ladder.is_terminating() {
-            note_ended(&mut state.ended, look.held.iter().map(|(pid, _)| *pid));
+            let pids: Vec<Pid> = look.held.iter().map(|(pid, _)| *pid).collect();
+            self.note_ended(state, pids);
         }
         if state.ladder.is_killing() {
             // Born since the last signal; whoever cannot be reached is looked for again.
@@ -625,21 +690,12 @@ impl Tree {
     }
 
     fn report_survivors(&self, state: &State) -> bool {
-        let mut survivors: Vec<Member> = state
-            .owner
-            .pids()
-            .into_iter()
-            .filter_map(owner::live_member)
-            .take(NAMED)
-            .collect();
-        if survivors.is_empty() {
-            survivors.extend(
-                state
-                    .watched
-                    .values()
-                    .filter_map(|(pid, _)| owner::live_member(*pid)),
-            );
-        }
+        let mut pids = state.owner.pids();
+        pids.extend(state.watched.values().map(|(pid, _)| *pid));
+        pids.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+        pids.dedup();
+        pids.truncate(NAMED);
+        let survivors = self.machine.name(pids);
         let names: Vec<String> = survivors.iter().take(8).map(ToString::to_string).collect();
         let more = if survivors.len() > names.len() {
             ", …"
@@ -703,23 +759,23 @@ impl Tree {
         }
         if let Some(owner) = after.owner {
             let end = lock(&self.state).end;
-            self.used.set(usage(&owner, end));
-            self.used.wake();
-            if let Owner::Cgroup(leaf) = owner {
-                leaf.release();
+            match owner {
+                Owner::Cgroup(leaf) => {
+                    // Read once: what this tree used, and what the next one starts from.
+                    let total = leaf.total();
+                    self.used
+                        .set(with_times(total.map(|total| leaf.since_base(total)), end));
+                    self.used.wake();
+                    leaf.release(total);
+                }
+                owner => {
+                    self.used.set(usage(&owner, end));
+                    self.used.wake();
+                }
             }
         }
         if (after.done || after.exit) && self.is_over() {
             self.machine.forget(self.id);
-        }
-    }
-}
-
-fn note_ended(ended: &mut Vec<Member>, pids: impl IntoIterator<Item = Pid>) {
-    for pid in pids {
-        let number = pid.as_raw_nonzero().get().unsigned_abs();
-        if ended.len() < NAMED && ended.iter().all(|known| known.pid != Some(number)) {
-            ended.extend(owner::live_member(pid));
         }
     }
 }

@@ -7,6 +7,9 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 /// What a descriptor is watched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,11 +40,12 @@ pub struct Ready {
 pub struct Poller {
     epoll: OwnedFd,
     bell: OwnedFd,
+    clock: OwnedFd,
 }
 
 /// Events taken per system call.
 const BATCH: usize = 256;
-/// The bell's own token.
+/// The token of the bell and of the clock.
 const BELL: u64 = u64::MAX;
 
 impl Poller {
@@ -60,7 +64,18 @@ impl Poller {
             EventData::new_u64(BELL),
             EventFlags::IN | EventFlags::ET,
         )?;
-        Ok(Self { epoll, bell })
+        // Edge-triggered too: a clock that is set again is armed again, and its count need not be read.
+        let clock = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        epoll::add(
+            &epoll,
+            &clock,
+            EventData::new_u64(BELL),
+            EventFlags::IN | EventFlags::ET,
+        )?;
+        Ok(Self { epoll, bell, clock })
     }
 
     /// Watches a descriptor. `token` must not be `u64::MAX`.
@@ -92,28 +107,42 @@ impl Poller {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Waits until something is ready, the bell rings, or the time is over. `ready` is emptied first; a ring leaves no
-    /// entry in it.
+    /// Has the wait end after this long, or never. Unlike a ring it wakes nobody now.
+    pub fn set_clock(&self, after: Option<Duration>) {
+        let zero = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // A value of zero would disarm it.
+        let after = after.map(|after| after.max(Duration::from_nanos(1)));
+        let value = after.map_or(zero, |after| {
+            Timespec::try_from(after).unwrap_or(Timespec {
+                tv_sec: i64::MAX,
+                tv_nsec: 0,
+            })
+        });
+        // It fails for a value out of range only.
+        let _ = timerfd_settime(
+            &self.clock,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec {
+                it_interval: zero,
+                it_value: value,
+            },
+        );
+    }
+
+    /// Waits until something is ready, the bell rings, or the clock goes off. `ready` is emptied first; neither of the two
+    /// leaves an entry in it.
     ///
     /// # Errors
     ///
     /// None that can happen to an open set.
-    pub fn wait(
-        &self,
-        events: &mut Vec<Event>,
-        ready: &mut Vec<Ready>,
-        bound: Option<Duration>,
-    ) -> Result<(), Errno> {
+    pub fn wait(&self, events: &mut Vec<Event>, ready: &mut Vec<Ready>) -> Result<(), Errno> {
         ready.clear();
         events.clear();
         events.reserve(BATCH);
-        let bound = bound.map(|bound| {
-            Timespec::try_from(bound).unwrap_or(Timespec {
-                tv_sec: 3600,
-                tv_nsec: 0,
-            })
-        });
-        match epoll::wait(&self.epoll, spare_capacity(events), bound.as_ref()) {
+        match epoll::wait(&self.epoll, spare_capacity(events), None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }

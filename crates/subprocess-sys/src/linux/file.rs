@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat, mkdirat, open,
-    statat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, mkdirat, open, statat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -68,17 +68,13 @@ pub fn try_lock(file: impl AsFd) -> Result<bool, Errno> {
     }
 }
 
-/// Returns a file's inode and how many names it has left.
+/// Returns how many names a file has left: 0 once somebody has removed it.
 ///
 /// # Errors
 ///
 /// None that can happen to an open file.
-pub fn links(file: impl AsFd) -> Result<u64, Errno> {
-    #[allow(
-        clippy::useless_conversion,
-        reason = "the width differs between architectures"
-    )]
-    Ok(fstat(file)?.st_nlink.into())
+pub fn links(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.nlink())
 }
 
 /// Returns random bytes for names that nobody can guess.

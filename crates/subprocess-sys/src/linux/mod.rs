@@ -3,6 +3,7 @@
 pub mod cgroup;
 pub mod event;
 pub mod file;
+pub mod identity;
 pub mod kernel;
 pub mod limits;
 pub mod pidfd;

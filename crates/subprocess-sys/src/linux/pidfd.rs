@@ -55,7 +55,8 @@ pub enum Wait {
 ///
 /// `ESRCH` where there is none, `EINVAL` or `ENOENT` for a thread that is not its process's first, `EMFILE`.
 pub fn open(pid: Pid) -> Result<OwnedFd, Errno> {
-    pidfd_open(pid, PidfdFlags::NONBLOCK)
+    // No flags: PIDFD_NONBLOCK came with Linux 5.10, and every look at a pidfd here says itself whether it waits.
+    pidfd_open(pid, PidfdFlags::empty())
 }
 
 /// Sends a signal.
@@ -74,6 +75,14 @@ pub fn send(process: impl AsFd, signal: Signal) -> Result<(), Errno> {
 /// `ESRCH`, `EPERM`.
 pub fn send_by_number(pid: Pid, signal: Signal) -> Result<(), Errno> {
     rustix::process::kill_process(pid, signal)
+}
+
+/// Tells whether a process has been reaped, so that its number may be another's.
+pub fn is_reaped(process: impl AsFd) -> bool {
+    let process = process.as_fd().as_raw_fd();
+    // SAFETY: signal 0 is only checked (kill(2)); there is no information to go with it.
+    let sent = check(unsafe { syscall(libc::SYS_pidfd_send_signal, [process as usize, 0, 0, 0, 0, 0]) });
+    sent == Err(libc::ESRCH)
 }
 
 /// Tells whether a process still has a thread that can run: a zombie has none.
@@ -113,12 +122,6 @@ pub fn wait(child: impl AsFd, how: Wait) -> Result<Option<End>, Errno> {
         match check(unsafe { syscall(libc::SYS_waitid, arguments) }) {
             Ok(_) => break,
             Err(libc::EINTR) => {}
-            // A non-blocking pidfd answers so instead of waiting.
-            Err(libc::EAGAIN) if how == Wait::Block => {
-                let fd = child;
-                block_until_ended(fd)?;
-            }
-            Err(libc::EAGAIN) => return Ok(None),
             Err(errno) => return Err(Errno::from_raw_os_error(errno)),
         }
     }
@@ -145,15 +148,6 @@ pub fn wait(child: impl AsFd, how: Wait) -> Result<Option<End>, Errno> {
         system: duration(usage.ru_stime),
         peak_memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
     }))
-}
-
-fn block_until_ended(fd: RawFd) -> Result<(), Errno> {
-    // SAFETY: the caller's descriptor is open for the length of its call.
-    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-    match poll(&mut [PollFd::new(&fd, PollFlags::IN)], None) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno),
-    }
 }
 
 fn duration(time: libc::timeval) -> Duration {

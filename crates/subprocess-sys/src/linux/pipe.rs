@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, fstat, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
@@ -72,24 +72,22 @@ fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     fcntl_dupfd_cloexec(&fd, 3)
 }
 
-/// Makes reads and writes of this end return at once. It acts on the open file description, so the other end keeps
-/// blocking.
+/// Makes reads and writes of this end return at once, or wait. It acts on the open file description, so the other end stays as
+/// it is. The end has no other status flags: it was made here.
 ///
 /// # Errors
 ///
 /// None that can happen to an open pipe.
 pub fn set_nonblocking(end: impl AsFd, nonblocking: bool) -> Result<(), Errno> {
-    let flags = fcntl_getfl(&end)?;
-    let new = if nonblocking {
-        flags | OFlags::NONBLOCK
-    } else {
-        flags - OFlags::NONBLOCK
-    };
-    if new == flags {
-        Ok(())
-    } else {
-        fcntl_setfl(end, new)
-    }
+    // The access mode in the argument is ignored (F_SETFL in fcntl(2)).
+    fcntl_setfl(
+        end,
+        if nonblocking {
+            OFlags::NONBLOCK
+        } else {
+            OFlags::empty()
+        },
+    )
 }
 
 /// Sets the pipe's capacity in bytes and returns what it became.

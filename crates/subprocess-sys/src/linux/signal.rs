@@ -1,6 +1,7 @@
 //! Signal masks, and signals by name.
 
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use super::syscall::syscall;
 
@@ -20,10 +21,16 @@ pub fn block_all() -> BlockedSignals {
     }
 }
 
-impl BlockedSignals {
-    /// Leaves the signals blocked for the life of the thread.
-    pub fn forever(self) {
-        std::mem::forget(self);
+/// Blocks every signal on this thread that a thread made now is to inherit blocked.
+///
+/// The C library keeps a few for itself, to reach every thread (nptl(7)): a thread that blocked them would hold up every
+/// `setuid` of the process for ever.
+pub fn block_for_new_thread() -> BlockedSignals {
+    const OF_THE_LIBRARY: std::ops::RangeInclusive<i32> = 32..=34;
+    let library: u64 = OF_THE_LIBRARY.map(|number| 1_u64 << (number - 1)).sum();
+    BlockedSignals {
+        old: set_mask(!library),
+        _thread: PhantomData,
     }
 }
 
@@ -46,6 +53,35 @@ fn set_mask(new: u64) -> u64 {
     // SAFETY: both sets are as long as the fourth argument says.
     unsafe { syscall(libc::SYS_rt_sigprocmask, arguments) };
     old
+}
+
+/// Returns the real-time signals that the host ignored when this was first asked, as a set.
+///
+/// Programs ignore the standard signals, at any time; the real-time ones hardly ever. They are looked at once, since asking
+/// for all of them takes as long as the rest of what a child does before its exec.
+pub(super) fn ignored_realtime() -> u64 {
+    static IGNORED: OnceLock<u64> = OnceLock::new();
+    *IGNORED.get_or_init(|| {
+        (32..=64)
+            .filter(|&number| is_ignored(number))
+            .map(|number| 1 << (number - 1))
+            .sum()
+    })
+}
+
+fn is_ignored(number: usize) -> bool {
+    let mut old = [0_usize; 4];
+    let arguments = [
+        number,
+        0,
+        (&raw mut old).expose_provenance(),
+        size_of::<u64>(),
+        0,
+        0,
+    ];
+    // SAFETY: no new action; the old one fits into four words on both architectures.
+    unsafe { syscall(libc::SYS_rt_sigaction, arguments) };
+    old[0] == libc::SIG_IGN
 }
 
 /// Tells whether a write to a pipe without readers would end this process: `SIGPIPE` has its default action.

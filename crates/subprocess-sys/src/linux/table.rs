@@ -1,9 +1,10 @@
 //! The process table: sessions, commands, parents, and who holds a pipe.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -51,11 +52,11 @@ impl Session {
         self.id
     }
 
-    /// Calls `visit` with each process of the session but its leader, zombies included, and with `true`; and with each
+    /// Calls `visit` once with each process of the session but its leader, zombies included, and with `true`; and with each
     /// other process that is younger than the leader, where those were looked at, and with `false`.
     ///
-    /// Nothing that was in the session for the whole length of the call is missed: a process born during the look is
-    /// either seen or the child of one that was seen.
+    /// Nothing that was in the session for the whole length of the call is missed: a process born during the look is either
+    /// seen itself, or is the child of one that was seen.
     pub fn visit(&self, mut visit: impl FnMut(Pid, bool)) {
         let leader = self.id.as_raw_nonzero().get();
         let wrapped = self.may_have_wrapped();
@@ -69,28 +70,40 @@ impl Session {
                 }
             }
         };
-        let newest = newest_pid();
-        match newest {
-            Some(newest) if newest >= leader && newest - leader <= RANGE && !wrapped => {
-                let mut from = leader;
-                let mut to = newest;
-                loop {
-                    (from + 1..=to).filter_map(Pid::from_raw).for_each(&mut look);
-                    // A member seen dying may have had a child after the numbers were read.
-                    match newest_pid() {
-                        Some(newer) if newer > to && newer - leader <= RANGE => (from, to) = (to, newer),
-                        Some(newer) if newer == to => return,
-                        _ => break,
-                    }
-                }
-                pids().for_each(look);
-            }
+        let Some(newest) = newest_pid() else {
             // No usable table: the numbers that are likely, one by one.
-            None => (leader.saturating_add(1)..leader.saturating_add(32_768))
+            (leader.saturating_add(1)..leader.saturating_add(32_768))
                 .filter_map(Pid::from_raw)
-                .for_each(look),
-            // The table is listed in the order of the numbers, so a child is seen after its parent.
-            Some(_) => pids().for_each(look),
+                .for_each(look);
+            return;
+        };
+        let mut looked_to = leader;
+        if !wrapped && (leader..=leader.saturating_add(RANGE)).contains(&newest) {
+            let mut to = newest;
+            loop {
+                (looked_to + 1..=to).filter_map(Pid::from_raw).for_each(&mut look);
+                looked_to = to;
+                // A member seen dying may have had a child after the numbers were read.
+                match newest_pid() {
+                    Some(newer) if newer == to => return,
+                    Some(newer) if newer > to && newer - leader <= RANGE => to = newer,
+                    _ => break,
+                }
+            }
+        }
+        // The table is listed in the order of the numbers, which is that of birth until they wrap. So it is listed until
+        // nothing new shows up.
+        let mut seen: BTreeSet<i32> = (leader..=looked_to).collect();
+        loop {
+            let before = seen.len();
+            for pid in pids() {
+                if seen.insert(pid.as_raw_nonzero().get()) {
+                    look(pid);
+                }
+            }
+            if seen.len() == before {
+                return;
+            }
         }
     }
 
@@ -196,6 +209,8 @@ pub struct Entry {
     pub parent: i32,
     /// The session.
     pub session: i32,
+    /// Its threads.
+    pub threads: i32,
     /// When it was started, in clock ticks since boot. With the pid it names the process for good.
     pub start_time: u64,
 }
@@ -203,7 +218,11 @@ pub struct Entry {
 impl Entry {
     /// Tells whether the process has no thread that can run any more.
     pub fn is_dead(&self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
+        match self.state {
+            // The state is the first thread's, which may end before the others.
+            b'Z' => self.threads <= 1,
+            state => matches!(state, b'X' | b'x'),
+        }
     }
 }
 
@@ -223,6 +242,7 @@ pub fn parse_entry(line: &[u8]) -> Option<Entry> {
         state: *fields.first()?.as_bytes().first()?,
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
+        threads: fields.get(17)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
     })
 }
@@ -236,10 +256,16 @@ pub fn command(pid: Pid) -> Option<String> {
         line.pop();
     }
     if line.is_empty() {
-        let name = read_bounded(pid, "comm", 64)?;
-        return Some(format!("[{}]", printable(name.trim_ascii_end())));
+        return short_name(pid);
     }
     Some(printable(&line))
+}
+
+/// Returns a process's name in brackets, at most 15 bytes. Unlike its command line it is read from the kernel's memory, not
+/// from the process's own, so it never hangs.
+pub fn short_name(pid: Pid) -> Option<String> {
+    let name = read_bounded(pid, "comm", 64)?;
+    Some(format!("[{}]", printable(name.trim_ascii_end())))
 }
 
 fn printable(bytes: &[u8]) -> String {
@@ -254,14 +280,11 @@ pub fn environment(pid: Pid) -> Option<Vec<u8>> {
     read_bounded(pid, "environ", ENVIRONMENT)
 }
 
-/// Returns the user that a process acts as.
-pub fn user(pid: Pid) -> Option<u32> {
-    fs::metadata(format!("/proc/{}", pid.as_raw_nonzero()))
-        .ok()
-        .map(|metadata| metadata.uid())
-}
-
 fn read_bounded(pid: Pid, file: &str, bound: usize) -> Option<Vec<u8>> {
+    // The numbers of another namespace's table are those of strangers.
+    if !is_ours() {
+        return None;
+    }
     let mut bytes = Vec::with_capacity(bound.min(1024));
     let file = fs::File::open(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok()?;
     file.take(bound as u64).read_to_end(&mut bytes).ok()?;
@@ -270,6 +293,9 @@ fn read_bounded(pid: Pid, file: &str, bound: usize) -> Option<Vec<u8>> {
 
 /// Tells whether a process holds the writing end of a pipe, named by its inode.
 pub fn holds_pipe(pid: Pid, inode: u64) -> bool {
+    if !is_ours() {
+        return false;
+    }
     let wanted = format!("pipe:[{inode}]");
     let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())) else {
         return false;
@@ -295,6 +321,7 @@ mod tests {
                 state: b'S',
                 parent: 7,
                 session: 9,
+                threads: 1,
                 start_time: 4711,
             };
             assert_eq!(parse_entry(line.as_bytes()), Some(expected), "{name:?}");

@@ -32,8 +32,8 @@ pub(super) struct Order {
     pub(super) control: i32,
     /// A descriptor of `cgroup.procs`, or -1.
     pub(super) join_cgroup: i32,
-    /// Whether handlers are reset here, because the clone did not do it.
-    pub(super) reset_handlers: bool,
+    /// The signals that may need their default action back, as a set.
+    pub(super) reset: u64,
     pub(super) close_range: bool,
     pub(super) report: *const Report,
 }
@@ -43,7 +43,8 @@ pub(super) struct Order {
 static DEFAULT_ACTION: [usize; 4] = [0; 4];
 /// The kernel's `sigset_t` is 64 bits on both architectures.
 const SIGSET_BYTES: usize = 8;
-const SIGNALS: usize = 64;
+/// The signals from 1 to 31, as a set.
+pub(super) const STANDARD_SIGNALS: u64 = (1 << 31) - 1;
 
 /// Runs in the child, on the child's stack.
 ///
@@ -78,7 +79,7 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
         }
     }
 
-    reset_signals(order.reset_handlers);
+    reset_signals(order.reset);
     for (number, &source) in [0_i32, 1, 2].iter().zip(&order.stdio) {
         if let Err(errno) = place(*number, source) {
             fail(report, FailedStep::Stdio, errno, 0);
@@ -199,34 +200,19 @@ fn execve(path: *const c_char, arguments: *mut *const c_char, environment: *cons
     check(returned).err().unwrap_or(0)
 }
 
-/// Gives every signal its default action. `CLONE_CLEAR_SIGHAND` resets handlers and leaves ignored signals ignored.
-fn reset_signals(handlers_too: bool) {
-    let mut number = 1_usize;
-    while number <= SIGNALS {
-        let mut old = DEFAULT_ACTION;
-        let ignored_or_handled = if handlers_too {
-            true
-        } else {
-            // SAFETY: no new action; the old one goes to memory of the kernel's size for it.
-            unsafe {
-                syscall(
-                    libc::SYS_rt_sigaction,
-                    [number, 0, (&raw mut old).addr(), SIGSET_BYTES, 0, 0],
-                )
-            };
-            // The handler is the first field on both architectures.
-            old[0] != 0
-        };
-        if ignored_or_handled {
-            // SAFETY: a zeroed action; SIGKILL and SIGSTOP refuse it, which changes nothing.
-            unsafe {
-                syscall(
-                    libc::SYS_rt_sigaction,
-                    [number, (&raw const DEFAULT_ACTION).addr(), 0, SIGSET_BYTES, 0, 0],
-                );
-            }
+/// Gives signals their default action. `CLONE_CLEAR_SIGHAND` resets handlers and leaves ignored signals ignored.
+fn reset_signals(set: u64) {
+    let mut left = set;
+    while left != 0 {
+        let number = left.trailing_zeros().wrapping_add(1) as usize;
+        left &= left.wrapping_sub(1);
+        // SAFETY: a zeroed action; SIGKILL, SIGSTOP and the numbers of no signal refuse it, which changes nothing.
+        unsafe {
+            syscall(
+                libc::SYS_rt_sigaction,
+                [number, (&raw const DEFAULT_ACTION).addr(), 0, SIGSET_BYTES, 0, 0],
+            );
         }
-        number = number.wrapping_add(1);
     }
 }
 

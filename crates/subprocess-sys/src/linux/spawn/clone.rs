@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use rustix::thread::futex;
 use super::super::kernel::Kernel;
 use super::super::syscall::check;
 use super::super::{pidfd, signal};
-use super::child::{self, INHERIT, MERGE, Order};
+use super::child::{self, INHERIT, MERGE, Order, STANDARD_SIGNALS};
 use super::program::{Descriptor, ExecFailure, Launch, Program, Report};
 use super::stack::Stack;
 
@@ -81,17 +82,55 @@ pub fn start(
     bound: Duration,
 ) -> Result<Started, StartError> {
     let stack = Stack::take().map_err(StartError::Stack)?;
-    let mut shared = Box::new(Shared {
+    // From here on the memory is used by address, from two processes; it becomes a box again when the child has left it.
+    let shared = NonNull::from(Box::leak(Box::new(Shared {
         report: Report::new(),
         program,
         order: None,
-    });
-    let report = &raw const shared.report;
-    let order = Order {
-        arguments: shared.program.arguments(),
-        environment: shared.program.environment(),
-        candidates: shared.program.candidates(),
-        cwd: shared.program.cwd(),
+    })));
+    let order = prepare(shared, launch, kernel);
+    let cgroup = launch.cgroup.map(|fd| fd.as_raw_fd());
+    let mask = signal::block_all();
+    // SAFETY: the order, the stack and all they point to stay as they are until the kernel has cleared `alive`: `Pending`
+    // sees to that.
+    let cloned = unsafe { clone_child(&stack, order, shared, cgroup, kernel) };
+    drop(mask);
+    match cloned {
+        Ok((pid, pidfd)) => {
+            let child = Running {
+                pid,
+                pidfd,
+                session_error: None,
+            };
+            let pending = Pending {
+                child,
+                shared,
+                stack: ManuallyDrop::new(stack),
+            };
+            Ok(pending.wait_for(Some(bound)))
+        }
+        Err(errno) => {
+            stack.put_back();
+            // SAFETY: it was leaked above, and no child was made that could use it.
+            drop(unsafe { Box::from_raw(shared.as_ptr()) });
+            Err(StartError::Clone(errno))
+        }
+    }
+}
+
+/// Writes the child's order beside the program it names.
+fn prepare(mut shared: NonNull<Shared>, launch: Launch<'_>, kernel: Kernel) -> *mut Order {
+    // SAFETY: the memory was just made, and nobody else knows it yet.
+    let Shared {
+        report,
+        program,
+        order,
+    } = unsafe { shared.as_mut() };
+    order.insert(Order {
+        arguments: program.arguments(),
+        environment: program.environment(),
+        candidates: program.candidates(),
+        cwd: program.cwd(),
         stdio: launch.stdio.map(|descriptor| match descriptor {
             Descriptor::Inherit => INHERIT,
             Descriptor::Merge => MERGE,
@@ -99,35 +138,14 @@ pub fn start(
         }),
         control: launch.control.map_or(-1, |fd| fd.as_raw_fd()),
         join_cgroup: launch.join_cgroup.map_or(-1, |fd| fd.as_raw_fd()),
-        reset_handlers: !kernel.clone3,
+        reset: if kernel.clone3 {
+            STANDARD_SIGNALS | signal::ignored_realtime()
+        } else {
+            u64::MAX
+        },
         close_range: kernel.close_range,
         report,
-    };
-    let order: *mut Order = shared.order.insert(order);
-    let cgroup = launch.cgroup.map(|fd| fd.as_raw_fd());
-    let mask = signal::block_all();
-    // SAFETY: the order, the stack and all they point to live in `shared` and `stack`, which `Pending` keeps until the
-    // kernel has cleared `alive`, or for ever.
-    let cloned = unsafe { clone_child(&stack, order, report, cgroup, kernel) };
-    drop(mask);
-    match cloned {
-        Ok((pid, pidfd)) => {
-            let session_error = None;
-            let pending = Pending {
-                child: Some(Running {
-                    pid,
-                    pidfd,
-                    session_error,
-                }),
-                memory: ManuallyDrop::new((shared, stack)),
-            };
-            Ok(pending.wait_for(Some(bound)))
-        }
-        Err(errno) => {
-            stack.put_back();
-            Err(StartError::Clone(errno))
-        }
-    }
+    })
 }
 
 /// A child that has not executed its program yet: its exec hangs, usually on a file system that does not answer.
@@ -136,9 +154,10 @@ pub fn start(
 /// sound.
 #[derive(Debug)]
 pub struct Pending {
-    /// Taken by `wait_for` when the child leaves.
-    child: Option<Running>,
-    memory: ManuallyDrop<(Box<Shared>, Stack)>,
+    child: Running,
+    /// Leaked, until the child has left it.
+    shared: NonNull<Shared>,
+    stack: ManuallyDrop<Stack>,
 }
 
 /// The memory that parent and child share, besides the stack.
@@ -149,33 +168,19 @@ struct Shared {
     order: Option<Order>,
 }
 
-// SAFETY: the pointers in `order` point into the same value and are used by the child alone.
-unsafe impl Send for Shared {}
+// SAFETY: what the pointer leads to is used by this value and, through atomics and lists of its own, by the child. Nothing
+// in it belongs to a thread.
+unsafe impl Send for Pending {}
 
 impl Pending {
     /// Returns the child's pid.
-    ///
-    /// # Panics
-    ///
-    /// Never: the child is there until the value is consumed.
     pub fn pid(&self) -> Pid {
-        self.child
-            .as_ref()
-            .expect("a pending child has not been taken")
-            .pid
+        self.child.pid
     }
 
     /// Returns the child's descriptor.
-    ///
-    /// # Panics
-    ///
-    /// Never: the child is there until the value is consumed.
     pub fn pidfd(&self) -> &OwnedFd {
-        &self
-            .child
-            .as_ref()
-            .expect("a pending child has not been taken")
-            .pidfd
+        &self.child.pidfd
     }
 
     /// Waits until the child runs its program or has failed. It blocks the calling thread, and ends early only when the
@@ -184,9 +189,11 @@ impl Pending {
         self.wait_for(None)
     }
 
-    fn wait_for(mut self, bound: Option<Duration>) -> Started {
+    fn wait_for(self, bound: Option<Duration>) -> Started {
         let deadline = bound.map(|bound| Instant::now() + bound);
-        while self.memory.0.report.alive.load(Ordering::Acquire) != 0 {
+        // SAFETY: the memory is there until this value says otherwise, and this field is only used as an atomic.
+        let alive = unsafe { &(*self.shared.as_ptr()).report.alive };
+        while alive.load(Ordering::Acquire) != 0 {
             let left = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 Some(Duration::ZERO) => return Started::Pending(self),
                 Some(left) => rustix::time::Timespec::try_from(left).ok(),
@@ -194,26 +201,29 @@ impl Pending {
             };
             // Not private: the kernel wakes with the shared form (clone(2), CLONE_CHILD_CLEARTID). Every reason to wake up
             // leads back to the test above.
-            let _ = futex::wait(
-                &self.memory.0.report.alive,
-                futex::Flags::empty(),
-                1,
-                left.as_ref(),
-            );
+            let _ = futex::wait(alive, futex::Flags::empty(), 1, left.as_ref());
         }
-        let mut running = self.child.take().expect("a pending child has not been taken");
-        // SAFETY: `alive` is 0, so the child has left this memory; it is taken once, since `self` is not used again.
-        let (shared, stack) = unsafe { ManuallyDrop::take(&mut self.memory) };
-        stack.put_back();
-        let Shared { report, program, .. } = *shared;
+        self.take()
+    }
+
+    /// Takes the memory back from a child that has left it.
+    fn take(self) -> Started {
+        let Self {
+            mut child,
+            shared,
+            stack,
+        } = self;
+        ManuallyDrop::into_inner(stack).put_back();
+        // SAFETY: it was leaked by `start`, `alive` is 0, and this value, which alone has the pointer, ends here.
+        let Shared { report, program, .. } = *unsafe { Box::from_raw(shared.as_ptr()) };
         if let Some(failure) = report.failure() {
             // It is exiting: this takes microseconds. ECHILD means that somebody else reaped it.
-            let _ = pidfd::wait(&running.pidfd, pidfd::Wait::Block);
+            let _ = pidfd::wait(&child.pidfd, pidfd::Wait::Block);
             return Started::Failed(failure, program);
         }
         let session = report.session_errno.load(Ordering::Relaxed);
-        running.session_error = (session != 0).then(|| Errno::from_raw_os_error(session));
-        Started::Running(running)
+        child.session_error = (session != 0).then(|| Errno::from_raw_os_error(session));
+        Started::Running(child)
     }
 }
 
@@ -240,47 +250,52 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// # Safety
 ///
-/// `order` and what it points to, `report` and `stack` must stay as they are until `report.alive` is 0.
+/// `order` and what it points to, `shared` and `stack` must stay as they are until `alive` in the report is 0.
 unsafe fn clone_child(
     stack: &Stack,
     order: *mut Order,
-    report: *const Report,
+    shared: NonNull<Shared>,
     cgroup: Option<RawFd>,
     kernel: Kernel,
 ) -> Result<(Pid, OwnedFd), Errno> {
     let (bottom, length) = stack.range();
     let mut pidfd: RawFd = -1;
-    // SAFETY: the field is part of the report that the caller keeps.
-    let alive = unsafe { &raw const (*report).alive };
+    let pidfd_address = (&raw mut pidfd).expose_provenance();
+    // SAFETY: the field is part of the memory that the caller keeps.
+    let alive = unsafe { &raw const (*shared.as_ptr()).report.alive }.expose_provenance();
     let flags = (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64;
     let returned = if kernel.clone3 {
         let args = CloneArgs {
             flags: flags | CLONE_CLEAR_SIGHAND | if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
-            pidfd: (&raw mut pidfd).expose_provenance() as u64,
-            child_tid: alive.expose_provenance() as u64,
+            pidfd: pidfd_address as u64,
+            child_tid: alive as u64,
             exit_signal: libc::SIGCHLD as u64,
             stack: bottom.expose_provenance() as u64,
             stack_size: length as u64,
             cgroup: cgroup.map_or(0, |fd| fd as u64),
             ..CloneArgs::default()
         };
+        let arguments = [
+            (&raw const args).expose_provenance(),
+            size_of::<CloneArgs>(),
+            0,
+            0,
+            0,
+        ];
         // SAFETY: the arguments are complete, the child runs on the stack they name and never returns.
-        unsafe { clone3(&args, child::run, order.cast()) }
+        unsafe { clone(libc::SYS_clone3, arguments, child::run, order.cast()) }
     } else {
-        // SAFETY: the top of the stack is one past its last byte, inside or at the end of the mapping.
-        let top = unsafe { bottom.add(length) };
+        let top = bottom.wrapping_add(length).expose_provenance();
         let flags = flags as usize | libc::SIGCHLD as usize;
-        // SAFETY: as above.
-        unsafe {
-            clone(
-                flags,
-                top,
-                &raw mut pidfd,
-                alive.cast_mut().cast(),
-                child::run,
-                order.cast(),
-            )
-        }
+        // The order of the last two differs between the architectures: the thread-local storage, which is not set, and the
+        // word to clear.
+        let arguments = if cfg!(target_arch = "aarch64") {
+            [flags, top, pidfd_address, 0, alive]
+        } else {
+            [flags, top, pidfd_address, alive, 0]
+        };
+        // SAFETY: as above; the stack grows down from its top.
+        unsafe { clone(libc::SYS_clone, arguments, child::run, order.cast()) }
     };
     let pid = check(returned).map_err(Errno::from_raw_os_error)?;
     // SAFETY: the kernel made this descriptor for this call, and nobody else knows it.
@@ -294,16 +309,16 @@ unsafe fn clone_child(
 
 type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
-/// Makes the `clone3` call; the child calls `entry(data)` on its own stack.
+/// Makes a `clone` or `clone3` call; the child calls `entry(data)` on its own stack and never comes back.
 ///
 /// # Safety
 ///
-/// `args` must name a stack that nothing else uses, and what `entry` does with `data` must be sound.
+/// The arguments must name a stack that nothing else uses, and what `entry` does with `data` must be sound.
 #[cfg(target_arch = "x86_64")]
-unsafe fn clone3(args: &CloneArgs, entry: Entry, data: *mut c_void) -> usize {
+unsafe fn clone(number: libc::c_long, a: [usize; 5], entry: Entry, data: *mut c_void) -> usize {
     let returned;
     // SAFETY: the kernel keeps r12 and r13 for the child, which uses them to call `entry` with an aligned stack and an
-    // outermost frame, and never comes back. The parent sees an ordinary system call.
+    // outermost frame. The parent sees an ordinary system call.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -314,9 +329,8 @@ unsafe fn clone3(args: &CloneArgs, entry: Entry, data: *mut c_void) -> usize {
             "call r12",
             "ud2",
             "2:",
-            inlateout("rax") libc::SYS_clone3 as usize => returned,
-            in("rdi") args,
-            in("rsi") size_of::<CloneArgs>(),
+            inlateout("rax") number as usize => returned,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4],
             in("r12") entry,
             in("r13") data,
             lateout("rcx") _, lateout("r11") _,
@@ -325,16 +339,16 @@ unsafe fn clone3(args: &CloneArgs, entry: Entry, data: *mut c_void) -> usize {
     returned
 }
 
-/// As [`clone3`], for aarch64.
+/// Makes a `clone` or `clone3` call; the child calls `entry(data)` on its own stack and never comes back.
 ///
 /// # Safety
 ///
-/// As [`clone3`] for x86_64.
+/// The arguments must name a stack that nothing else uses, and what `entry` does with `data` must be sound.
 #[cfg(target_arch = "aarch64")]
-unsafe fn clone3(args: &CloneArgs, entry: Entry, data: *mut c_void) -> usize {
+unsafe fn clone(number: libc::c_long, a: [usize; 5], entry: Entry, data: *mut c_void) -> usize {
     let returned;
-    // SAFETY: the kernel keeps x11 and x12 for the child, which uses them to call `entry` as the outermost frame and never
-    // comes back. The parent sees an ordinary system call.
+    // SAFETY: the kernel keeps x11 and x12 for the child, which uses them to call `entry` as the outermost frame. The parent
+    // sees an ordinary system call.
     unsafe {
         std::arch::asm!(
             "svc 0",
@@ -344,87 +358,9 @@ unsafe fn clone3(args: &CloneArgs, entry: Entry, data: *mut c_void) -> usize {
             "blr x11",
             "brk 1",
             "2:",
-            in("x8") libc::SYS_clone3 as usize,
-            inlateout("x0") args as *const CloneArgs => returned,
-            in("x1") size_of::<CloneArgs>(),
-            in("x11") entry,
-            in("x12") data,
-        );
-    }
-    returned
-}
-
-/// Makes the older `clone` call, for kernels and containers that refuse `clone3`.
-///
-/// # Safety
-///
-/// As [`clone3`]; `top` is one past the last byte of the child's stack.
-#[cfg(target_arch = "x86_64")]
-unsafe fn clone(
-    flags: usize,
-    top: *mut u8,
-    pidfd: *mut RawFd,
-    child_tid: *mut c_void,
-    entry: Entry,
-    data: *mut c_void,
-) -> usize {
-    let returned;
-    // SAFETY: as in `clone3`. The order of the arguments is x86_64's: flags, stack, parent_tid, child_tid, tls.
-    unsafe {
-        std::arch::asm!(
-            "syscall",
-            "test rax, rax",
-            "jnz 2f",
-            "xor ebp, ebp",
-            "mov rdi, r13",
-            "call r12",
-            "ud2",
-            "2:",
-            inlateout("rax") libc::SYS_clone as usize => returned,
-            in("rdi") flags,
-            in("rsi") top,
-            in("rdx") pidfd,
-            in("r10") child_tid,
-            in("r8") 0_usize,
-            in("r12") entry,
-            in("r13") data,
-            lateout("rcx") _, lateout("r11") _,
-        );
-    }
-    returned
-}
-
-/// As [`clone`], for aarch64.
-///
-/// # Safety
-///
-/// As [`clone`] for x86_64.
-#[cfg(target_arch = "aarch64")]
-unsafe fn clone(
-    flags: usize,
-    top: *mut u8,
-    pidfd: *mut RawFd,
-    child_tid: *mut c_void,
-    entry: Entry,
-    data: *mut c_void,
-) -> usize {
-    let returned;
-    // SAFETY: as in `clone3`. The order of the arguments is arm64's: flags, stack, parent_tid, tls, child_tid.
-    unsafe {
-        std::arch::asm!(
-            "svc 0",
-            "cbnz x0, 2f",
-            "mov x29, xzr",
-            "mov x0, x12",
-            "blr x11",
-            "brk 1",
-            "2:",
-            in("x8") libc::SYS_clone as usize,
-            inlateout("x0") flags => returned,
-            in("x1") top,
-            in("x2") pidfd,
-            in("x3") 0_usize,
-            in("x4") child_tid,
+            in("x8") number as usize,
+            inlateout("x0") a[0] => returned,
+            in("x1") a[1], in("x2") a[2], in("x3") a[3], in("x4") a[4],
             in("x11") entry,
             in("x12") data,
         );

@@ -1,98 +1,21 @@
 //! Control groups (version 2) as owners of trees. The rules are those of cgroups(7) and of the kernel's
 //! `cgroup-v2` document.
 
+mod mount;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-/// The deepest nesting that is walked. The kernel's own limit is the path's length.
-const DEPTH: usize = 64;
-
-/// Why there is no control group to use.
-#[derive(Debug, thiserror::Error)]
-pub enum Unavailable {
-    /// The process table cannot be read.
-    #[error("{0} cannot be read")]
-    Unreadable(&'static str, #[source] io::Error),
-    /// This process is in no version-2 group.
-    #[error("this process is in no cgroup of version 2")]
-    NoGroup,
-    /// No version-2 hierarchy is mounted that shows this process's group.
-    #[error("no cgroup2 file system is mounted that shows the group of this process")]
-    NotMounted,
-    /// The directory named cannot be made or used.
-    #[error("{}", .0.display())]
-    Directory(PathBuf, #[source] Errno),
-}
-
-/// Finds the directory of this process's own group.
-///
-/// # Errors
-///
-/// When there is none, or it is not mounted.
-pub fn own_directory() -> Result<PathBuf, Unavailable> {
-    let groups =
-        fs::read("/proc/self/cgroup").map_err(|error| Unavailable::Unreadable("/proc/self/cgroup", error))?;
-    let group = groups
-        .split(|&byte| byte == b'\n')
-        .find_map(|line| line.strip_prefix(b"0::"));
-    let group = group.ok_or(Unavailable::NoGroup)?;
-    let mounts = fs::read("/proc/self/mountinfo")
-        .map_err(|error| Unavailable::Unreadable("/proc/self/mountinfo", error))?;
-    mounts
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| directory_in_mount(line, group))
-        .find(|directory| directory.join("cgroup.procs").exists())
-        .ok_or(Unavailable::NotMounted)
-}
-
-/// Returns where a group is found below a mount, from the mount's line (`proc_pid_mountinfo(5)`).
-fn directory_in_mount(line: &[u8], group: &[u8]) -> Option<PathBuf> {
-    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
-    let separator = fields.iter().position(|field| *field == b"-")?;
-    if *fields.get(separator + 1)? != b"cgroup2" {
-        return None;
-    }
-    let (root, point) = (unescape(fields.get(3)?), unescape(fields.get(4)?));
-    let below = if root == b"/" {
-        group
-    } else {
-        group.strip_prefix(root.as_slice())?
-    };
-    let mut path = PathBuf::from(OsString::from_vec(point));
-    path.push(Path::new(std::ffi::OsStr::from_bytes(
-        below.strip_prefix(b"/").unwrap_or(below),
-    )));
-    Some(path)
-}
-
-/// Undoes the octal escapes of space, tab, newline and backslash.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| str::from_utf8(digits).ok());
-        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            plain.push(byte);
-            rest = &after[3..];
-        } else {
-            plain.push(first);
-            rest = after;
-        }
-    }
-    plain
-}
+pub use mount::{Unavailable, own_directory};
 
 /// A group that holds leaves, one per tree.
 #[derive(Debug)]
@@ -205,14 +128,52 @@ impl Parent {
         })
     }
 
-    /// Appends the live processes of a leaf and of every group below it. Zombies are not listed by the kernel.
+    /// Appends the live processes of a leaf and of every group below it. Zombies are not listed by the kernel. A leaf that was
+    /// removed has none.
     ///
     /// # Errors
     ///
-    /// `EMFILE`, `ENOENT`.
+    /// `EMFILE`.
     pub fn members(&self, leaf: &str, members: &mut Vec<Pid>) -> Result<(), Errno> {
-        let directory = openat(&self.directory, leaf, DIRECTORY, Mode::empty())?;
-        members_below(directory.as_fd(), members, DEPTH)
+        let flat = match self.is_flat(leaf) {
+            Ok(flat) => flat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        let groups = if flat {
+            vec![PathBuf::from(leaf)]
+        } else {
+            self.groups_below(Path::new(leaf))?
+        };
+        for group in groups {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let procs = openat(&self.directory, group.join("cgroup.procs"), flags, Mode::empty());
+            match procs.and_then(|procs| read_pids(procs, members)) {
+                // A threaded group has no list of processes of its own; its domain, above, has. One that was removed since
+                // it was found was empty.
+                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOENT | Errno::NODEV) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists a group and all below it, each after the one it is in. Only one directory is open at a time.
+    fn groups_below(&self, top: &Path) -> Result<Vec<PathBuf>, Errno> {
+        let mut groups = vec![top.to_owned()];
+        let mut next = 0;
+        while let Some(group) = groups.get(next).cloned() {
+            next += 1;
+            match openat(&self.directory, &group, DIRECTORY, Mode::empty())
+                .and_then(|directory| directories_in(&directory))
+            {
+                Ok(names) => groups.extend(names.into_iter().map(|name| group.join(name))),
+                // Removed since it was found.
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(groups)
     }
 
     /// Tells whether a leaf has no group below it.
@@ -282,25 +243,20 @@ impl Parent {
         })
     }
 
-    /// Tells whether an empty leaf is as it was made: no group below it, not a threaded one, no limit of its own.
+    /// Tells whether an empty leaf is as it was made: no group below it, and none of the limits that need no controller.
+    ///
+    /// That it was made a threaded one shows at the next clone into it, which is refused (`EOPNOTSUPP`).
     ///
     /// # Errors
     ///
     /// `EMFILE`, `ENOENT`.
     pub fn is_pristine(&self, leaf: &str) -> Result<bool, Errno> {
-        let directory = openat(&self.directory, leaf, DIRECTORY, Mode::empty())?;
-        if fstat(&directory)?.st_nlink > 2 {
-            return Ok(false);
-        }
-        let says = |file: &str, expected: &[u8]| {
-            let mut buffer = [0_u8; 64];
-            read_at(directory.as_fd(), file, &mut buffer)
-                .map(|length| buffer[..length].trim_ascii_end() == expected)
+        let unlimited = |file: &str| {
+            let mut buffer = [0_u8; 32];
+            self.read(leaf, file, &mut buffer)
+                .map(|length| buffer[..length].trim_ascii_end() == b"max")
         };
-        Ok(says("cgroup.max.descendants", b"max")?
-            && says("cgroup.max.depth", b"max")?
-            && says("cgroup.type", b"domain")?
-            && says("cgroup.controllers", b"")?)
+        Ok(self.is_flat(leaf)? && unlimited("cgroup.max.descendants")? && unlimited("cgroup.max.depth")?)
     }
 
     /// Removes an empty leaf, and the groups that its tree made below it, deepest first.
@@ -309,24 +265,69 @@ impl Parent {
     ///
     /// `EBUSY` while a process is in it.
     pub fn remove_leaf(&self, leaf: &str) -> Result<(), Errno> {
-        match unlinkat(&self.directory, leaf, AtFlags::REMOVEDIR) {
+        match self.unlink(Path::new(leaf)) {
             Err(Errno::BUSY | Errno::NOTEMPTY) => {
-                let directory = openat(&self.directory, leaf, DIRECTORY, Mode::empty())?;
-                remove_below(directory.as_fd(), DEPTH)?;
-                unlinkat(&self.directory, leaf, AtFlags::REMOVEDIR)
+                for group in self.groups_below(Path::new(leaf))?.iter().rev() {
+                    self.unlink(group)?;
+                }
+                Ok(())
             }
             result => result,
         }
     }
 
-    /// Removes every leaf and the group itself.
+    /// Removes every leaf and the group itself. What can be removed is, also when the rest cannot.
     ///
     /// # Errors
     ///
     /// `EBUSY` while a process is in it.
     pub fn remove(&self) -> Result<(), Errno> {
-        remove_below(self.directory.as_fd(), DEPTH)?;
-        rustix::fs::rmdir(&self.path)
+        match rustix::fs::rmdir(&self.path) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(_) => {}
+        }
+        for group in self.groups_below(Path::new("."))?.iter().skip(1).rev() {
+            // The last removal says whether this one mattered.
+            let _ = self.unlink(group);
+        }
+        match rustix::fs::rmdir(&self.path) {
+            Err(Errno::NOENT) => Ok(()),
+            result => result,
+        }
+    }
+
+    fn unlink(&self, group: &Path) -> Result<(), Errno> {
+        match unlinkat(&self.directory, group, AtFlags::REMOVEDIR) {
+            Err(Errno::NOENT) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Waits until no live process is in the group or below it, for at most `bound`.
+    pub fn wait_until_empty(&self, bound: Duration) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let deadline = Instant::now() + bound;
+        let Ok(events) = self.open_events(".") else { return };
+        loop {
+            let mut content = [0_u8; 128];
+            // Read from the start, which also arms the notification.
+            let Ok(length) = rustix::io::pread(&events, &mut content, 0) else {
+                return;
+            };
+            if contains(&content[..length], b"populated 0") {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(left) = Timespec::try_from(left) else {
+                return;
+            };
+            if !matches!(
+                poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&left)),
+                Ok(1)
+            ) {
+                return;
+            }
+        }
     }
 
     fn open(&self, leaf: &str, file: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -351,37 +352,6 @@ fn contains(text: &[u8], line: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n').any(|found| found == line)
 }
 
-fn read_at(directory: BorrowedFd<'_>, file: &str, buffer: &mut [u8]) -> Result<usize, Errno> {
-    let file = openat(directory, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::read(&file, buffer)
-}
-
-fn members_below(directory: BorrowedFd<'_>, members: &mut Vec<Pid>, depth: usize) -> Result<(), Errno> {
-    let procs = openat(
-        directory,
-        "cgroup.procs",
-        OFlags::RDONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
-    match procs.and_then(|procs| read_pids(procs, members)) {
-        // A threaded group has no list of processes of its own; its domain, above, has.
-        Ok(()) | Err(Errno::OPNOTSUPP) => {}
-        Err(errno) => return Err(errno),
-    }
-    if depth == 0 || fstat(directory)?.st_nlink <= 2 {
-        return Ok(());
-    }
-    for name in below(directory)? {
-        match openat(directory, name, DIRECTORY, Mode::empty()) {
-            Ok(inner) => members_below(inner.as_fd(), members, depth - 1)?,
-            // Removed since it was listed, so empty.
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
 fn read_pids(procs: OwnedFd, members: &mut Vec<Pid>) -> Result<(), Errno> {
     let mut text = Vec::with_capacity(256);
     let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
@@ -394,74 +364,15 @@ fn read_pids(procs: OwnedFd, members: &mut Vec<Pid>) -> Result<(), Errno> {
     Ok(())
 }
 
-fn remove_below(directory: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
-    for name in below(directory)? {
-        if depth > 0
-            && let Ok(inner) = openat(directory, &name, DIRECTORY, Mode::empty())
-        {
-            remove_below(inner.as_fd(), depth - 1)?;
-        }
-        match unlinkat(directory, name, AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
-/// Lists the groups directly below a directory.
-fn below(directory: BorrowedFd<'_>) -> Result<Vec<std::ffi::CString>, Errno> {
+/// Lists the groups directly in a directory.
+fn directories_in(directory: &OwnedFd) -> Result<Vec<OsString>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
         let name = entry.file_name();
         if entry.file_type() == FileType::Directory && name != c"." && name != c".." {
-            names.push(name.to_owned());
+            names.push(OsString::from_vec(name.to_bytes().to_vec()));
         }
     }
     Ok(names)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MOUNT: &[u8] = b"30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
-
-    #[test]
-    fn a_group_is_found_below_its_mount() {
-        assert_eq!(
-            directory_in_mount(MOUNT, b"/user.slice"),
-            Some("/sys/fs/cgroup/user.slice".into())
-        );
-        assert_eq!(directory_in_mount(MOUNT, b"/"), Some("/sys/fs/cgroup/".into()));
-    }
-
-    #[test]
-    fn a_mount_of_a_part_of_the_hierarchy_shows_the_groups_of_that_part() {
-        let line = b"30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw";
-        assert_eq!(
-            directory_in_mount(line, b"/docker/abc/x"),
-            Some("/sys/fs/cgroup/x".into())
-        );
-        assert_eq!(directory_in_mount(line, b"/other"), None);
-    }
-
-    #[test]
-    fn an_escaped_mount_point_is_spelt_out() {
-        let line = b"30 23 0:26 / /a\\040b\\134 rw - cgroup2 cgroup2 rw";
-        assert_eq!(directory_in_mount(line, b"/x"), Some("/a b\\/x".into()));
-    }
-
-    #[test]
-    fn other_file_systems_and_broken_lines_are_passed_over() {
-        for line in [
-            &b""[..],
-            b"30 23 0:26 / /proc rw - proc proc rw",
-            b"- cgroup2",
-            b"1 2 3 4 - cgroup2",
-        ] {
-            assert_eq!(directory_in_mount(line, b"/x"), None);
-        }
-    }
 }
