@@ -33,6 +33,7 @@ use report::Report;
 use run::World;
 
 fn main() {
+    signals::prepare();
     let words: Vec<OsString> = std::env::args_os().collect();
     let status = match command_line::parse(&words) {
         Ok(Cli { command }) => carry_out(command),
@@ -41,7 +42,10 @@ fn main() {
         Err(Instead::Refusal(failure)) => match command_line::refused_json_run(&words) {
             Some(subject) => publish::run(
                 &Report::refused(subject, failure),
-                Form::Json { keep_spill: false },
+                Form::Json {
+                    keep_spill: false,
+                    quiet: false,
+                },
             ),
             None => publish::refusal(&failure),
         },

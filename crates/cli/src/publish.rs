@@ -25,7 +25,7 @@ pub(crate) enum Form {
     /// One line on stderr, with the facts or without.
     Line { facts: bool },
     /// One object on stdout.
-    Json { keep_spill: bool },
+    Json { keep_spill: bool, quiet: bool },
 }
 
 impl Form {
@@ -34,6 +34,7 @@ impl Form {
         if options.json {
             Self::Json {
                 keep_spill: options.keep_spill,
+                quiet: options.quiet,
             }
         } else {
             Self::Line {
@@ -53,13 +54,15 @@ pub(crate) fn run(report: &Report, form: Form) -> u8 {
             }
             report.status
         }
-        Form::Json { keep_spill } => {
-            if let Some(failure) = &report.failure {
-                line_to_stderr(&failure.message, false, false);
-            }
+        Form::Json { keep_spill, quiet } => {
             let object = serde_json::to_string(&RunObject::new(report, keep_spill));
             let text = object.expect("the object has string keys only and no number that JSON cannot hold");
-            match to_stdout(format!("{text}\n").as_bytes()) {
+            let written = to_stdout(format!("{text}\n").as_bytes());
+            // The object comes first: whoever wants that may not read stderr.
+            if let Some(line) = report.line_beside_object(keep_spill && !quiet) {
+                line_to_stderr(&line, false, false);
+            }
+            match written {
                 0 => report.status,
                 failed => failed,
             }
@@ -76,13 +79,13 @@ pub(crate) fn refusal(failure: &Failure) -> u8 {
 /// Shows how this program is called to somebody who called it with nothing.
 pub(crate) fn usage(text: &str) -> u8 {
     // Nothing is left to do for somebody who reads neither stream.
-    let _ = own_stream::stderr().and_then(|mut stderr| stderr.write_all(text.as_bytes()));
+    let _ = own_stream::stderr().write_all(text.as_bytes());
     exit_status::OWN_FAILURE
 }
 
 /// Writes to stdout, and returns what to exit with: 0, unless that failed.
 pub(crate) fn to_stdout(bytes: &[u8]) -> u8 {
-    match own_stream::stdout().and_then(|mut stdout| stdout.write_all(bytes)) {
+    match own_stream::stdout().write_all(bytes) {
         Ok(()) => 0,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit_status::OUTPUT_CLOSED,
         Err(error) => refusal(&Failure::new("output", format!("stdout: {error}"))),
@@ -94,7 +97,7 @@ fn line_to_stderr(line: &str, after_unfinished_line: bool, stuck: bool) {
     let start = if after_unfinished_line { "\n" } else { "" };
     let text = format!("{start}dsh-subprocess: {}\n", one_line(line, LONGEST_LINE));
     // Nothing is left to do for somebody who does not read the line.
-    let write = move || drop(own_stream::stderr().and_then(|mut stderr| stderr.write_all(text.as_bytes())));
+    let write = move || drop(own_stream::stderr().write_all(text.as_bytes()));
     if !stuck {
         return write();
     }

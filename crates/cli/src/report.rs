@@ -216,6 +216,28 @@ impl Report {
         (!parts.is_empty()).then(|| parts.join(" · "))
     }
 
+    /// Returns the line for stderr where the rest is told in an object. `None` where there is nothing to say.
+    ///
+    /// `spills` says whether somebody counts on the files for streams that do not fit.
+    pub(crate) fn line_beside_object(&self, spills: bool) -> Option<String> {
+        let mut parts: Vec<_> = self
+            .failure
+            .iter()
+            .map(|failure| failure.message.clone())
+            .collect();
+        for (name, stream) in [
+            (StreamName::Stdout, &self.stdout),
+            (StreamName::Stderr, &self.stderr),
+        ] {
+            if let SpillState::Withdrawn(why) = &stream.spill
+                && spills
+            {
+                parts.push(format!("{name} is not kept in a file: {why}"));
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join(" · "))
+    }
+
     /// Says how the command ended, and what had a part in it.
     fn end(&self) -> String {
         let mut said = String::new();
@@ -377,6 +399,23 @@ mod tests {
         assert!(
             line.ends_with(" · could not end: 7 (stuck) · may still run: 8 (a daemon)"),
             "{line}"
+        );
+    }
+
+    #[test]
+    fn beside_an_object_the_line_says_what_went_wrong() {
+        let mut report = ended(Ok(exited(0)), None);
+        assert_eq!(report.line_beside_object(true), None);
+        report.stderr.spill = SpillState::Withdrawn("no room".to_owned());
+        assert_eq!(report.line_beside_object(false), None);
+        assert_eq!(
+            report.line_beside_object(true).as_deref(),
+            Some("stderr is not kept in a file: no room")
+        );
+        report.add_failed_end(&error(ErrorKind::Survivors, MayHaveStarted::Yes));
+        assert_eq!(
+            report.line_beside_object(true).as_deref(),
+            Some("why it failed · stderr is not kept in a file: no room")
         );
     }
 

@@ -164,19 +164,19 @@ fn spill(options: &RunOptions) -> Result<Option<Spill>, Failure> {
 /// Reads the variables. No message quotes a value: it may be a credential.
 fn overlay(set: Vec<OsString>, unset: Vec<OsString>) -> Result<EnvOverlay, Failure> {
     let mut overlay = EnvOverlay::new();
-    for assignment in set {
+    for (index, assignment) in set.into_iter().enumerate() {
         let bytes = assignment.as_bytes();
         let Some(at) = bytes.iter().position(|&byte| byte == b'=') else {
-            let message = format!(
-                "--env {}: there is no `=`; write NAME=VALUE",
-                assignment.display()
-            );
+            // Not quoted, either: without a name it may be all value.
+            let message = format!("--env number {}: there is no `=`; write NAME=VALUE", index + 1);
             return Err(Failure::bad_option(message));
         };
         if at == 0 {
-            return Err(Failure::bad_option(
-                "--env: the name before the `=` is empty; write NAME=VALUE",
-            ));
+            let message = format!(
+                "--env number {}: the name before the `=` is empty; write NAME=VALUE",
+                index + 1
+            );
+            return Err(Failure::bad_option(message));
         }
         overlay.insert(bytes[..at].into(), Some(bytes[at + 1..].into()));
     }
@@ -210,15 +210,7 @@ fn before_equals(assignment: &OsStr) -> String {
 
 /// Reads what --stdin and --stdin-file say, and opens what they name.
 fn input(text: Option<OsString>, file: Option<&Path>) -> Result<(Stdin, Option<Input>), Failure> {
-    let pumped = |name: String, source: File| {
-        (
-            Stdin::Pipe,
-            Some(Input {
-                name,
-                source: Box::new(source),
-            }),
-        )
-    };
+    let pumped = |name: String, source: Box<dyn Read + Send>| (Stdin::Pipe, Some(Input { name, source }));
     if let Some(path) = file {
         let name = format!("--stdin-file {}", path.display());
         let failure = |error: std::io::Error| Failure::new("input", format!("{name}: {error}"));
@@ -227,17 +219,11 @@ fn input(text: Option<OsString>, file: Option<&Path>) -> Result<(Stdin, Option<I
         if source.metadata().map_err(failure)?.is_dir() {
             return Err(failure(std::io::ErrorKind::IsADirectory.into()));
         }
-        return Ok(pumped(name, source));
+        return Ok(pumped(name, Box::new(source)));
     }
     match text {
         None => Ok((Stdin::Ignore, None)),
-        Some(dash) if dash == "-" => {
-            let failure = |error: std::io::Error| Failure::new("input", format!("--stdin -: {error}"));
-            Ok(pumped(
-                "--stdin -".to_owned(),
-                own_stream::stdin().map_err(failure)?,
-            ))
-        }
+        Some(dash) if dash == "-" => Ok(pumped("--stdin -".to_owned(), Box::new(own_stream::stdin()))),
         Some(text) => Ok((Stdin::Data(Bytes::from(text.into_vec())), None)),
     }
 }

@@ -3,7 +3,7 @@
 //! Written against the seam: which world runs the command is the choice of whoever calls [`run`].
 
 use std::future::pending;
-use std::io;
+use std::io::Write;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::options::{OwnershipOption, RunOptions};
+use crate::own_stream;
 use crate::report::{Cause, Report, StreamReport};
 use crate::request::{Input, Request, Subject};
+use crate::signals::Interrupts;
 use crate::stop::Stop;
 use crate::stream::{self, Progress};
-use crate::{own_stream, signals};
 
 /// How long the reader of our output may leave us waiting when the run was cut short.
 const LAST_WRITE: Duration = Duration::from_secs(1);
@@ -65,15 +66,14 @@ async fn supervise(
     subject: &Subject,
     make_world: impl FnOnce(OwnershipOption) -> Result<World, Error>,
 ) -> Result<Report, Failure> {
-    let (sender, stops) = mpsc::unbounded_channel();
-    // From here on nothing ends this process before its tree.
-    signals::forward(&sender, Stop::Interrupted).map_err(|error| {
+    // From here on nobody ends this process before its tree by asking for it.
+    let interrupts = Interrupts::watch().map_err(|error| {
         Failure::new(
             "resource_exhausted",
             format!("signals cannot be awaited: {error}"),
         )
     })?;
-    let own_output = OwnOutput::open()?;
+    let (sender, stops) = mpsc::unbounded_channel();
     let world = make_world(request.ownership).map_err(|error| Failure::from(&error))?;
 
     let began = Instant::now();
@@ -88,10 +88,11 @@ async fn supervise(
         over: CancellationToken::new(),
         sender,
         stops,
+        interrupts,
         stopped: None,
         drain,
     };
-    let outputs = run.pass_output_on(own_output);
+    let outputs = run.pass_output_on();
     let pump = run.pump(request.input);
     let result = run
         .wait_for_end(request.timeout.map(|timeout| began + timeout))
@@ -123,23 +124,6 @@ async fn supervise(
     Ok(report)
 }
 
-/// Where the command's output goes.
-struct OwnOutput {
-    stdout: std::fs::File,
-    stderr: std::fs::File,
-}
-
-impl OwnOutput {
-    fn open() -> Result<Self, Failure> {
-        let failure =
-            |error: io::Error| Failure::new("output", format!("stdout or stderr cannot be used: {error}"));
-        Ok(Self {
-            stdout: own_stream::stdout().map_err(failure)?,
-            stderr: own_stream::stderr().map_err(failure)?,
-        })
-    }
-}
-
 /// The output on its way.
 struct Outputs {
     stdout: Arc<Progress>,
@@ -156,6 +140,7 @@ struct Run<'a> {
     /// Kept, so that `stops` never ends.
     sender: UnboundedSender<Stop>,
     stops: UnboundedReceiver<Stop>,
+    interrupts: Interrupts,
     /// Why it was cut short. The first reason stands.
     stopped: Option<Stop>,
     drain: Duration,
@@ -163,26 +148,28 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Starts passing on the streams that are raw.
-    fn pass_output_on(&mut self, own: OwnOutput) -> Outputs {
+    fn pass_output_on(&mut self) -> Outputs {
         let mut outputs = Outputs {
             stdout: Arc::default(),
             stderr: Arc::default(),
             tasks: Vec::new(),
         };
         let (stdout, stderr) = (self.process.stdout(), self.process.stderr());
-        let mut start = |theirs: Option<PipeReader>, ours, progress: &Arc<Progress>, name| {
-            let Some(theirs) = theirs else { return };
-            let copy = stream::pass_on(theirs, ours, progress.clone(), self.over.clone(), self.drain);
-            let sender = self.sender.clone();
-            outputs.tasks.push(tokio::spawn(async move {
-                if let Err(error) = copy.await {
-                    // The receiver lives as long as the executor.
-                    let _ = sender.send(Stop::of_output(name, error));
-                }
-            }));
-        };
-        start(stdout, own.stdout, &outputs.stdout, StreamName::Stdout);
-        start(stderr, own.stderr, &outputs.stderr, StreamName::Stderr);
+        let mut start =
+            |theirs: Option<PipeReader>, ours: Box<dyn Write + Send>, progress: &Arc<Progress>, name| {
+                let Some(theirs) = theirs else { return };
+                let copy = stream::pass_on(theirs, ours, progress.clone(), self.over.clone(), self.drain);
+                let sender = self.sender.clone();
+                outputs.tasks.push(tokio::spawn(async move {
+                    if let Err(error) = copy.await {
+                        // The receiver lives as long as the executor.
+                        let _ = sender.send(Stop::of_output(name, error));
+                    }
+                }));
+            };
+        let (ours, our_errors) = (Box::new(own_stream::stdout()), Box::new(own_stream::stderr()));
+        start(stdout, ours, &outputs.stdout, StreamName::Stdout);
+        start(stderr, our_errors, &outputs.stderr, StreamName::Stderr);
         outputs
     }
 
@@ -211,6 +198,7 @@ impl Run<'_> {
             // The end comes first: a command that ended in the same moment was not stopped.
             biased;
             result = &mut done => return result,
+            interrupt = self.interrupts.next() => Some(Stop::Interrupted(interrupt)),
             stop = self.stops.recv() => stop,
             () = time_is_up => Some(Stop::TimedOut),
         };
@@ -226,9 +214,7 @@ impl Run<'_> {
             tokio::select! {
                 biased;
                 value = &mut awaited => return value,
-                stop = self.stops.recv() => if let Some(Stop::Interrupted(_)) = stop {
-                    (self.kill_now)();
-                }
+                _ = self.interrupts.next() => (self.kill_now)(),
             }
         }
     }
@@ -254,12 +240,12 @@ impl Run<'_> {
         loop {
             tokio::select! {
                 biased;
+                interrupt = self.interrupts.next() => {
+                    report.stop_late(Stop::Interrupted(interrupt));
+                    return true;
+                }
                 stop = self.stops.recv() => if let Some(stop) = stop {
-                    let interrupted = matches!(stop, Stop::Interrupted(_));
                     report.stop_late(stop);
-                    if interrupted {
-                        return true;
-                    }
                 },
                 () = &mut all => {
                     while let Ok(stop) = self.stops.try_recv() {

@@ -1,12 +1,24 @@
-//! Signals that ask this process to end.
+//! Signals that ask this process to end, and those that would end it before its tree.
 
 use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use nix::sys::signal::Signal;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::UnboundedSender;
+use nix::sys::signal::{SigSet, Signal};
+use signal_hook::iterator::Signals;
+use signal_hook::{flag, low_level};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use crate::exit_status;
+
+/// The signals that ask for an end.
+const ASKING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// How long a report may take to be written once somebody asked for the end of this process.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A signal by which somebody asked this process to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,27 +36,94 @@ impl Interrupt {
     }
 }
 
-/// Sends every interrupt from now on as `wrap` makes it, for as long as the executor runs.
+/// Makes signals reach this process in the way the rest of it expects. Before the first thread: a mask is a thread's own,
+/// and threads inherit it.
+pub(crate) fn prepare() {
+    // Neither can fail for a signal that exists, and both would leave things as they were.
+    // Whoever started us may have blocked them, and an interrupt would wait for ever.
+    let _ = SigSet::from_iter(ASKING).thread_unblock();
+    // A file at its size limit is a failed write, EFBIG, and not the end of a process whose tree runs on. Ignored, it would
+    // be ignored by whatever is started without resetting it; caught, it is not inherited; signal(7).
+    let _ = flag::register(Signal::SIGXFSZ as i32, Arc::new(AtomicBool::new(false)));
+}
+
+/// The interrupts of this process, one after the other.
 ///
-/// A signal that was ignored when this process started stays ignored: that is how `nohup` and a shell's background jobs
-/// ask for it.
-pub(crate) fn forward<T: Send + 'static>(
-    sender: &UnboundedSender<T>,
-    wrap: fn(Interrupt) -> T,
-) -> io::Result<()> {
-    let ignored = ignored_signals();
-    for which in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
-        let number = which as i32;
-        if ignored >> (number - 1) & 1 == 1 {
-            continue;
+/// While it lives, they end nothing by themselves. Once it is dropped there is no tree left to end, and an interrupt ends
+/// this process: after [`LAST_WORDS`], so that a report which somebody reads is written whole; a second one at once.
+pub(crate) struct Interrupts(UnboundedReceiver<Interrupt>);
+
+impl Interrupts {
+    /// Begins to watch.
+    ///
+    /// A signal that was ignored when this process started stays ignored: that is how `nohup` and a shell's background
+    /// jobs ask for it.
+    ///
+    /// # Errors
+    ///
+    /// There is no descriptor or no thread left to watch with. Signals end this process then.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let ignored = ignored_signals();
+        let watched: Vec<_> = ASKING
+            .into_iter()
+            .filter(|&signal| ignored >> (signal as i32 - 1) & 1 == 0)
+            .collect();
+        // True until everything is in place: there is no tree yet, and no interrupt may be lost.
+        let at_once = Arc::new(AtomicBool::new(true));
+        // Before the others: actions run in this order, and at the first interrupt that ends this process the thread may
+        // set the flag while the handler is still under way.
+        for &signal in &watched {
+            let status = Interrupt(signal).status();
+            flag::register_conditional_shutdown(signal as i32, status.into(), at_once.clone())?;
         }
-        let mut arrivals = signal(SignalKind::from_raw(number))?;
-        let sender = sender.clone();
-        tokio::spawn(async move {
-            while arrivals.recv().await.is_some() && sender.send(wrap(Interrupt(which))).is_ok() {}
-        });
+        let signals = Signals::new(watched.iter().map(|&signal| signal as i32))?;
+        let (sender, interrupts) = mpsc::unbounded_channel();
+        let last = at_once.clone();
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || forward(signals, &sender, &last))?;
+        at_once.store(false, Ordering::Relaxed);
+        Ok(Self(interrupts))
     }
-    Ok(())
+
+    /// Waits for the next one.
+    ///
+    /// # Cancellation
+    ///
+    /// None is lost.
+    pub(crate) async fn next(&mut self) -> Interrupt {
+        match self.0.recv().await {
+            Some(interrupt) => interrupt,
+            // The thread lives as long as this process.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        // From here on the thread sees that nobody listens. What it sent before is for it now, too.
+        self.0.close();
+        while let Ok(Interrupt(signal)) = self.0.try_recv() {
+            // It cannot fail for a signal that exists.
+            let _ = low_level::raise(signal as i32);
+        }
+    }
+}
+
+/// Passes signals on for as long as somebody listens, and ends this process at the first one after that.
+fn forward(mut signals: Signals, sender: &mpsc::UnboundedSender<Interrupt>, at_once: &AtomicBool) {
+    for number in signals.forever() {
+        let Ok(signal) = Signal::try_from(number) else {
+            continue;
+        };
+        let interrupt = Interrupt(signal);
+        if sender.send(interrupt).is_err() {
+            at_once.store(true, Ordering::Relaxed);
+            thread::sleep(LAST_WORDS);
+            process::exit(interrupt.status().into());
+        }
+    }
 }
 
 /// Reads which signals this process ignores, as a bit set (see `proc_pid_status(5)`). None where the table

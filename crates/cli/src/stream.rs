@@ -4,7 +4,6 @@
 //! command's pipes are read and written by the executor. Between the two there is room for one chunk: a slow reader of
 //! our output fills it, then the command's pipe, and then the command waits.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,7 +51,7 @@ impl Progress {
 /// What writing to `ours` gave. A failure to read is the stream's end: what came before it was passed on.
 pub(crate) async fn pass_on(
     mut theirs: PipeReader,
-    ours: File,
+    ours: impl Write + Send + 'static,
     progress: Arc<Progress>,
     over: CancellationToken,
     drain: Duration,
@@ -91,7 +90,7 @@ pub(crate) async fn pass_on(
 }
 
 /// Writes what comes, until there is no more of it or a write fails.
-fn write_all(mut queue: mpsc::Receiver<Bytes>, mut ours: File, progress: &Progress) -> io::Result<()> {
+fn write_all(mut queue: mpsc::Receiver<Bytes>, mut ours: impl Write, progress: &Progress) -> io::Result<()> {
     while let Some(chunk) = queue.blocking_recv() {
         ours.write_all(&chunk)?;
         progress.written.fetch_add(chunk.len() as u64, Ordering::Relaxed);

@@ -11,8 +11,9 @@ use nix::sys::fanotify::{
 
 use crate::{Answer, announce};
 
-/// `gate PATH`: says `ready`; from then on whoever executes the file hangs in the kernel. Says `held PID` at the first
-/// one (the id of the thread that executes), and lets all of them go on at the end of its input. For root only.
+/// `gate PATH [--deny]`: says `ready`; from then on whoever executes the file hangs in the kernel. Says `held PID` at the
+/// first one (the id of the thread that executes), and lets all of them go on at the end of its input, or with `--deny`
+/// fails them. For root only.
 pub(crate) fn gate(args: &[String]) -> Answer {
     let path = args.first().ok_or("the path is missing")?;
     let group = Fanotify::init(
@@ -26,13 +27,18 @@ pub(crate) fn gate(args: &[String]) -> Answer {
         Some(path.as_str()),
     )?;
     announce("ready")?;
+    let answer = if args.get(1).is_some_and(|argument| argument == "--deny") {
+        Response::FAN_DENY
+    } else {
+        Response::FAN_ALLOW
+    };
     let held = group.read_events()?;
     let first = held.first().ok_or("an empty batch of events")?.pid();
     announce(format!("held {first}"))?;
     io::stdin().read_to_end(&mut Vec::new())?;
     for event in &held {
         let fd = event.fd().ok_or("an event of an overflowed queue")?;
-        group.write_response(FanotifyResponse::new(fd.as_fd(), Response::FAN_ALLOW))?;
+        group.write_response(FanotifyResponse::new(fd.as_fd(), answer))?;
     }
     // Whoever comes later finds no gate: closing the group removes its mark and lets waiting ones through.
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,7 @@
 mod facts;
 mod gate;
 mod host;
+mod remains;
 mod stream;
 mod stubborn;
 mod tree;
@@ -68,12 +69,16 @@ fn run(call: &str, raw: Vec<OsString>) -> Answer {
         "new-group" => tree::new_group(),
         "stop-member" => tree::stop_member(),
         "stop-self" => tree::stop_self(),
+        "threads" => tree::threads(&args),
         "linger" => tree::linger(&args),
         "nap" => tree::nap(&args),
         "refork" => tree::refork(&args),
         "ignore-term" => stubborn::ignore_term(),
         "trap-term" => stubborn::trap_term(&args),
-        "become-root" => stubborn::become_root(),
+        "become-root" => stubborn::become_root(&args),
+        "main-thread-exits" => remains::main_thread_exits(),
+        "zombie-behind" => remains::zombie_behind(),
+        "hold-dead" => remains::hold_dead(&args),
         "chatter" => stream::chatter(),
         "flood" => stream::flood(&args),
         "chunks" => stream::chunks(&args),

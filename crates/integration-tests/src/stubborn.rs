@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{Uid, setresuid};
+use nix::unistd::{Uid, getuid, setresuid};
 use signal_hook::iterator::Signals;
 
 use crate::{Answer, announce, forever, number};
@@ -30,12 +30,20 @@ pub(crate) fn trap_term(args: &[String]) -> Answer {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `become-root`: for a copy of this program that is setuid root. Says `ready PID` once an ordinary user may signal it no
-/// more, and stays until the end of its input.
-pub(crate) fn become_root() -> Answer {
+/// `become-root [--and-back]`: for a copy of this program that is setuid root. Says `ready PID` once an ordinary user may
+/// signal it no more, and stays until the end of its input; with `--and-back` it then becomes its caller's again, says
+/// `back`, and only `SIGKILL` ends it.
+pub(crate) fn become_root(args: &[String]) -> Answer {
     let root = Uid::from_raw(0);
+    let caller = getuid();
     setresuid(root, root, root)?;
     announce(format!("ready {}", std::process::id()))?;
     io::stdin().read_to_end(&mut Vec::new())?;
+    if args.first().is_some_and(|argument| argument == "--and-back") {
+        SigSet::from_iter([Signal::SIGTERM]).thread_block()?;
+        setresuid(caller, caller, caller)?;
+        announce("back")?;
+        forever()
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -154,6 +154,16 @@ pub(crate) fn stop_self() -> Answer {
     forever()
 }
 
+/// `threads N`: says `ready PID` with N threads beside the first one, and stays.
+pub(crate) fn threads(args: &[String]) -> Answer {
+    let count: usize = number(args, 0, "the number of threads")?;
+    for _ in 0..count {
+        thread::spawn(|| forever());
+    }
+    announce(format!("ready {}", std::process::id()))?;
+    forever()
+}
+
 /// `linger MS`: the leader exits at once; one member, which holds no stream, outlives it by that long.
 pub(crate) fn linger(args: &[String]) -> Answer {
     let millis: u64 = number(args, 0, "the milliseconds")?;

@@ -50,15 +50,24 @@ impl Ladder {
         }
     }
 
-    /// Somebody wants the tree ended. Only the first time counts.
+    /// Somebody wants the tree ended. Only the first time counts, and the first after members were found to outlive
+    /// `SIGKILL`: what kept them alive may have changed.
     pub(crate) fn terminate(&mut self, now: Instant) -> Act {
-        if self.step != Step::Idle {
-            return Act::Rest;
+        match self.step {
+            Step::Idle => {
+                self.step = Step::Asked {
+                    kill_at: now + self.grace,
+                };
+                Act::Ask
+            }
+            Step::Overdue => {
+                self.step = Step::Killed {
+                    overdue_at: now + self.bound,
+                };
+                Act::Kill
+            }
+            Step::Asked { .. } | Step::Killed { .. } | Step::Gone => Act::Rest,
         }
-        self.step = Step::Asked {
-            kill_at: now + self.grace,
-        };
-        Act::Ask
     }
 
     /// The tree is to be ended without grace.

@@ -186,6 +186,9 @@ impl Machine {
         let tree = lock(&self.trees).live.remove(&tree);
         drop(tree);
         self.reactor.nudge();
+        if let Some(spills) = self.spill_reactor.get() {
+            spills.nudge();
+        }
     }
 
     /// Lets no more trees in, and returns those that are left.

@@ -191,15 +191,19 @@ impl Stream {
         } else {
             self.machine.spill_reactor()
         };
-        let moved = next.and_then(|next| {
-            let token = next.token();
-            state.reactor.forget(fd, state.token);
-            next.watch(fd, token, Interest::Readable, Source::Stream(Arc::clone(self)))?;
-            Ok((next, token))
-        });
-        match moved {
-            Ok((reactor, token)) => {
-                (state.reactor, state.token) = (reactor, token);
+        let next = match next {
+            Ok(next) => next,
+            Err(error) => {
+                // No thread to write on: the stream goes on without a file, on the thread it has.
+                state.withdraw(&format!("no thread could be made to write the spill: {error}"));
+                return;
+            }
+        };
+        let token = next.token();
+        state.reactor.forget(fd, state.token);
+        match next.watch(fd, token, Interest::Readable, Source::Stream(Arc::clone(self))) {
+            Ok(()) => {
+                (state.reactor, state.token) = (next, token);
                 self.spilling
                     .store(self.machine.is_spill_reactor(&state.reactor), Ordering::Release);
                 if self.cut.load(Ordering::Acquire) {
@@ -208,16 +212,14 @@ impl Stream {
                 }
             }
             Err(error) => {
-                // No thread to write on: the stream goes on without a file, on the thread it has.
-                state.withdraw(&format!("no thread could be made to write the spill: {error}"));
-                let again = state.fd.as_ref().map(|fd| {
-                    state.reactor.watch(
-                        fd,
-                        state.token,
-                        Interest::Readable,
-                        Source::Stream(Arc::clone(self)),
-                    )
-                });
+                state.withdraw(&format!(
+                    "the stream could not be handed to the thread that writes files: {error}"
+                ));
+                let source = Source::Stream(Arc::clone(self));
+                let again = state
+                    .fd
+                    .as_ref()
+                    .map(|fd| state.reactor.watch(fd, state.token, Interest::Readable, source));
                 if let Some(Err(error)) = again {
                     tracing::error!(%error, "a stream is no longer watched");
                     self.close(state);

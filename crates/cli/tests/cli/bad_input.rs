@@ -25,8 +25,13 @@ const BAD_OPTIONS: &[(&[&str], &[&str])] = &[
         &["--ownership", "jail"],
         &["--ownership", "'jail'", "process-group"],
     ),
-    (&["--env", "NO_EQUALS"], &["--env", "NO_EQUALS"]),
-    (&["--env", "=nameless"], &["--env", "name"]),
+    (
+        &["--env", "A=1", "--env", "hidden"],
+        &["--env number 2", "NAME=VALUE"],
+    ),
+    (&["--env", "=nameless"], &["--env number 1", "name"]),
+    (&["--evn=NAME=hidden"], &["--evn"]),
+    (&["--evn", "NAME=hidden"], &["--evn"]),
     (&["--unset", ""], &["--unset"]),
     (&["--unset", "NAME=hidden"], &["--unset", "NAME"]),
     (
@@ -101,6 +106,10 @@ fn a_bad_option_is_an_object_too_where_one_was_asked_for() {
             for word in *named {
                 assert!(message.contains(word), "{options:?}: {message}");
                 assert!(done.line().contains(word), "{options:?}: {}", done.line());
+            }
+            for never in ["hidden", "nameless"] {
+                assert!(!done.text().contains(never), "{options:?}: {}", done.text());
+                assert!(!done.line().contains(never), "{options:?}: {}", done.line());
             }
             assert!(!case.path("started").exists(), "{options:?}");
         }

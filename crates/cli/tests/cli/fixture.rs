@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,6 +12,7 @@ use std::sync::{LazyLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
@@ -19,6 +21,8 @@ use tempfile::TempDir;
 
 /// The most that anything here takes on a machine that is busy with something else.
 const BOUND: Duration = Duration::from_secs(60);
+
+const BINARY: &str = env!("CARGO_BIN_EXE_dsh-subprocess");
 
 /// The variable that marks every process of a case. It passes the scrub, and children keep it wherever they go.
 const MARK: &str = "CLI_TEST_CASE";
@@ -72,9 +76,26 @@ impl Case {
 
     /// The binary, called with these words. Its directory, and the places where it may leave files, are the case's.
     pub(crate) fn command(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dsh-subprocess"));
+        let mut command = Command::new(BINARY);
+        command.args(words);
+        self.dress(command)
+    }
+
+    /// The binary, called by a shell with a script that goes on with the binary and the words.
+    pub(crate) fn command_after(
+        &self,
+        script: &str,
+        words: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Command {
+        let mut command = Command::new("/bin/sh");
         command
-            .args(words)
+            .args(["-c", &format!("{script} \"$0\" \"$@\""), BINARY])
+            .args(words);
+        self.dress(command)
+    }
+
+    fn dress(&self, mut command: Command) -> Command {
+        command
             .current_dir(self.directory.path())
             .env(MARK, &self.mark)
             // Ours may name directories that this user may not search.
@@ -286,6 +307,15 @@ pub(crate) fn finish(child: Child) -> Finished {
 /// Sends a signal to a call.
 pub(crate) fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).expect("the call lives");
+}
+
+/// Waits until there is something to read, and leaves it there.
+#[track_caller]
+pub(crate) fn readable(pipe: &impl AsFd) {
+    let mut polled = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+    let bound = PollTimeout::try_from(BOUND).expect("poll can wait so long");
+    let count = poll(&mut polled, bound).expect("the pipe can be polled");
+    assert_eq!(count, 1, "waited in vain for output");
 }
 
 /// Reads one line of a live call's stdout.

@@ -12,6 +12,7 @@ mod fixture;
 mod input;
 mod interrupts;
 mod json;
+mod limits;
 mod our_output;
 mod output;
 mod spill;

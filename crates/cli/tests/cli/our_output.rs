@@ -65,6 +65,35 @@ fn a_full_disk_under_stdout_is_named_and_ends_the_tree() {
 }
 
 #[test]
+fn a_file_at_its_size_limit_is_a_failed_write_and_ends_the_tree() {
+    let case = Case::new();
+    let file = File::create(case.path("limited")).expect("it can be made");
+    let words = ["run", "--", "/bin/sh", "-c", "echo too much; exec sleep 300"];
+    let done = finish(start(case.command_after("ulimit -f 0; exec", words).stdout(file)));
+    assert_eq!(done.code(), 125);
+    assert!(
+        done.line().starts_with("stdout: File too large") && done.line().contains(", ended by SIGTERM in "),
+        "{}",
+        done.line()
+    );
+    case.assert_nothing_lives();
+}
+
+#[test]
+fn an_object_above_the_size_limit_is_a_failed_write() {
+    let case = Case::new();
+    let file = File::create(case.path("limited")).expect("it can be made");
+    let words = ["run", "--json", "--", "true"];
+    let done = finish(start(case.command_after("ulimit -f 0; exec", words).stdout(file)));
+    assert_eq!(done.code(), 125);
+    assert!(
+        done.line().starts_with("stdout: File too large"),
+        "{}",
+        done.line()
+    );
+}
+
+#[test]
 fn an_object_that_nobody_reads_is_no_panic() {
     let case = Case::new();
     let gate = case.gate("gate");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::fixture::Case;
+use crate::fixture::{Case, finish, start};
 
 const NONE: [&Path; 0] = [];
 
@@ -67,4 +67,41 @@ fn o14_a_stream_above_the_cap_has_no_file_and_says_why() {
     );
     assert_eq!(object["stdout"]["total_bytes"], 108_894);
     assert_eq!(files(&case.path("")), NONE);
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_said_in_one_line_and_in_the_object() {
+    let case = Case::new();
+    let call = |options: &[&str]| {
+        let words = [
+            &["run", "--json", "--max-bytes", "10"],
+            options,
+            &["seq", "1", "20000"],
+        ]
+        .concat();
+        let nowhere = case.path("nowhere");
+        finish(start(case.command(words).env("TMPDIR", nowhere)))
+    };
+    let done = call(&["--keep-spill"]);
+    let object = done.object();
+    assert_eq!(done.code(), 0, "the status is the command's");
+    assert_eq!(object["stdout"]["spill_path"], Value::Null);
+    let why = object["stdout"]["spill_withdrawn"].as_str().expect("it is said");
+    assert_eq!(done.line(), format!("stdout is not kept in a file: {why}"));
+    assert!(why.contains("No such file"), "{why}");
+    assert_eq!(
+        object["stderr"].get("spill_withdrawn"),
+        None,
+        "a stream that fits has no file"
+    );
+
+    let done = call(&["--keep-spill", "--quiet"]);
+    assert!(done.object()["stdout"]["spill_withdrawn"].is_string());
+    assert_eq!(done.stderr, "");
+    let done = call(&["--spill-max-bytes", "1M"]);
+    assert_eq!(
+        (done.object()["stdout"].get("spill_withdrawn"), &done.stderr[..]),
+        (None, ""),
+        "nobody was to get it"
+    );
 }

@@ -1,12 +1,14 @@
 //! Scenarios about many spawns in one host.
 
 use std::error::Error;
+use std::fs::File;
+use std::io::Write;
+use std::num::NonZeroU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dsh_subprocess::SubprocessRuntime;
+use dsh_subprocess::{Collect, Output, Process, SpawnSpec, Spill, SpillLife, SpillState, SubprocessRuntime};
 use dsh_subprocess_local::LocalRuntime;
-use fork::Fork;
 use pollster::block_on;
 
 use super::{Peculiar, Report, probe, spec};
@@ -99,29 +101,42 @@ pub(super) fn descriptors(
     Ok(())
 }
 
-/// `runtimes N`: makes N runtimes like this one, each with one run, half of them disposed of, and reports how many threads
-/// and descriptors the host has more than before once that no longer changes for the better, or after 10 s.
+/// `runtimes N [--spill | --late-spill]`: makes N runtimes like this one, each with one run, half of them disposed of, and
+/// reports how many threads and descriptors the host has more than before once that no longer changes for the better, or
+/// after 10 s.
+///
+/// With `--spill` each run spills its output; with `--late-spill` the first byte that does not fit comes when the runtime
+/// was dropped.
 pub(super) fn runtimes(peculiar: &Peculiar, report: &Report, args: &[String]) -> Result<(), Box<dyn Error>> {
     let count: usize = crate::number(args, 0, "the number of runtimes")?;
+    let one = match args.get(1).map(String::as_str) {
+        None => one_run,
+        Some("--spill") => one_spill,
+        Some("--late-spill") => one_late_spill,
+        Some(other) => return Err(format!("`{other}` is no option of `runtimes`").into()),
+    };
     let counts = || -> std::io::Result<(usize, usize)> {
         Ok((
             std::fs::read_dir("/proc/self/task")?.count(),
             open_descriptors()?.len(),
         ))
     };
-    let one = |dispose: bool| -> Result<(), Box<dyn Error>> {
-        let runtime = peculiar.runtime()?;
-        block_on(runtime.spawn(probe(&["exit", "0"])?)?.done())?;
-        if dispose {
-            block_on(runtime.dispose())?;
-        }
-        Ok(())
-    };
     // What a process makes once for all its runtimes is there after the first.
-    one(true)?;
+    let first = peculiar.runtime()?;
+    one_spill(&first)?;
+    block_on(first.dispose())?;
+    drop(first);
     let before = counts()?;
     for round in 0..count {
-        one(round % 2 == 0)?;
+        let runtime = peculiar.runtime()?;
+        let left = one(&runtime)?;
+        if round % 2 == 0 && left.is_none() {
+            block_on(runtime.dispose())?;
+        }
+        drop(runtime);
+        if let Some(left) = left {
+            left.spill()?;
+        }
     }
     // The threads of a dropped runtime end by themselves, and tell nobody.
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -137,6 +152,70 @@ pub(super) fn runtimes(peculiar: &Peculiar, report: &Report, args: &[String]) ->
     Ok(())
 }
 
+/// A tree that outlives its runtime by one stream: this process, no member of it, holds the other end.
+struct Late {
+    process: Process,
+    pipe: File,
+}
+
+/// More than a window of 1,000 bytes holds.
+const OVERFLOW: usize = 200_000;
+
+impl Late {
+    /// Writes what does not fit in memory, now that the runtime is gone, and waits until the stream is over.
+    fn spill(mut self) -> Result<(), Box<dyn Error>> {
+        // The target was killed with its runtime.
+        self.pipe.write_all(&vec![b'x'; OVERFLOW])?;
+        drop(self.pipe);
+        let outcome = block_on(self.process.done())?;
+        let output = self
+            .process
+            .collected_stdout()
+            .ok_or("the output is not collected")?;
+        if outcome.signal().is_none() || output.total() < OVERFLOW as u64 {
+            return Err(format!("{outcome} after {} bytes", output.total()).into());
+        }
+        Ok(())
+    }
+}
+
+fn one_run(runtime: &LocalRuntime) -> Result<Option<Late>, Box<dyn Error>> {
+    block_on(runtime.spawn(probe(&["exit", "0"])?)?.done())?;
+    Ok(None)
+}
+
+fn one_spill(runtime: &LocalRuntime) -> Result<Option<Late>, Box<dyn Error>> {
+    let process = runtime.spawn(spilling(probe(&["flood", &OVERFLOW.to_string()])?))?;
+    block_on(process.done())?;
+    match process
+        .collected_stdout()
+        .map(dsh_subprocess::OutputReader::spill)
+    {
+        Some(SpillState::Available(_)) => Ok(None),
+        other => Err(format!("no spill: {other:?}").into()),
+    }
+}
+
+fn one_late_spill(runtime: &LocalRuntime) -> Result<Option<Late>, Box<dyn Error>> {
+    let process = runtime.spawn(spilling(probe(&["sleep"])?))?;
+    let pid = super::announced(&process, "ready")?.remove(0);
+    let pipe = File::options().write(true).open(format!("/proc/{pid}/fd/1"))?;
+    Ok(Some(Late { process, pipe }))
+}
+
+fn spilling(mut spec: SpawnSpec) -> SpawnSpec {
+    spec.drain = Duration::from_secs(300);
+    spec.stdout = Output::Collect(Collect {
+        max_bytes: 1000,
+        head_bytes: 0,
+        spill: Some(Spill {
+            max_bytes: NonZeroU64::MAX,
+            life: SpillLife::Runtime,
+        }),
+    });
+    spec
+}
+
 /// `exit-codes N`: runs a command that exits with 7, N times, and reports each outcome.
 pub(super) fn exit_codes(
     runtime: &LocalRuntime,
@@ -149,33 +228,5 @@ pub(super) fn exit_codes(
         report.line("outcome", block_on(process.done())?.to_string());
         block_on(process.terminate())?;
     }
-    Ok(())
-}
-
-/// `forked`: uses the runtime in a forked child, then again in the parent.
-pub(super) fn forked(runtime: &LocalRuntime, report: &Report) -> Result<(), Box<dyn Error>> {
-    let process = runtime.spawn(probe(&["sleep"])?)?;
-    let pids = super::announced(&process, "ready")?;
-    match fork::fork()? {
-        Fork::Child => {
-            match runtime.spawn(spec(&["/bin/true"])) {
-                Ok(_) => report.line("child", "spawned"),
-                Err(error) => report.error("child", &error),
-            }
-            // Neither the drop of a handle nor that of the runtime may touch the parent's trees.
-            drop(process);
-            std::process::exit(0);
-        }
-        Fork::Parent(child) => {
-            report.number("child-status", fork::waitpid(child)?);
-        }
-    }
-    let alive = std::path::Path::new(&format!("/proc/{}", pids.first().ok_or("no pid")?)).exists();
-    report.line("tree-alive", alive.to_string());
-    block_on(process.terminate())?;
-    report.line(
-        "parent",
-        block_on(runtime.spawn(spec(&["/bin/true"]))?.done())?.to_string(),
-    );
     Ok(())
 }

@@ -4,9 +4,12 @@
 //! holds a state for the test to look at reports `ready` and goes on at the next line of its input.
 
 mod costs;
+mod forked;
+mod hungry;
 mod many;
 mod peculiar;
 mod report;
+mod reuse;
 mod run;
 mod stay;
 
@@ -30,6 +33,13 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
     let scenario = args.remove(0);
     let report = Report::open()?;
     let leaked = peculiar.take_effect()?;
+    if scenario == "build" {
+        match peculiar.runtime() {
+            Ok(_) => report.line("built", "true"),
+            Err(error) => report.error("refused", &error),
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let runtime = peculiar.runtime()?;
     report.line("mechanism", runtime.ownership().mechanism.to_string());
     match scenario.as_str() {
@@ -39,12 +49,18 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         "nested" => stay::nested(&runtime, &report, &args)?,
         "idle" => stay::idle(&runtime, &report, &args)?,
         "survivors" => stay::survivors(&runtime, &report, &args)?,
+        "unkillable-once" => stay::unkillable_once(&runtime, &report, &args)?,
         "unkillable" => stay::unkillable(&runtime, &report, &args)?,
         "drop-handles" => many::drop_handles(&runtime, &report, &args)?,
         "descriptors" => many::descriptors(&runtime, &report, &args)?,
         "runtimes" => many::runtimes(&peculiar, &report, &args)?,
         "exit-codes" => many::exit_codes(&runtime, &report, &args)?,
-        "forked" => many::forked(&runtime, &report)?,
+        "forked" => forked::forked(&peculiar, &report)?,
+        "hungry-end" => hungry::end(&runtime, &report, &args)?,
+        "hungry-spill" => hungry::spill(&peculiar, &report, &args)?,
+        "reuse" => reuse::reuse(&runtime, &report)?,
+        "resolve" => run::resolve(&runtime, &report, &args)?,
+        "watch" => stay::watch(&runtime, &report, &args)?,
         "page-faults" => costs::page_faults(&runtime, &report, &args)?,
         "collect" => costs::collect(&runtime, &report, &args)?,
         other => return Err(format!("there is no scenario named `{other}`").into()),

@@ -14,7 +14,10 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::sys::wait::wait;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
 
 /// The peculiarities, and the runtime's settings.
 #[derive(Default)]
@@ -38,11 +41,14 @@ enum Effect {
     Limit(Resource, u64),
     /// Its threads block every signal.
     BlockSignals,
-    /// The kernel answers an error to a system call, as the seccomp profile of an old container does.
-    Refuse(i64, i32),
+    /// The kernel answers an error to some system calls, as an old one does, or the seccomp profile of a container.
+    Refuse(Calls, i32),
     /// Another part of it takes the status of whichever child ends.
     RivalReaper,
 }
+
+/// System calls, each with the rules of which one is enough to match; none matches every call.
+type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 
 impl Peculiar {
     /// Takes the leading `--name[=value]` arguments off.
@@ -74,12 +80,9 @@ impl Peculiar {
                 "--leak" => peculiar.effects.push(Effect::Leak(value.parse()?)),
                 "--rival-reaper" => peculiar.effects.push(Effect::RivalReaper),
                 "--removed-cwd" => peculiar.effects.push(Effect::RemovedCwd),
-                "--enosys" => peculiar
-                    .effects
-                    .push(Effect::Refuse(call_number(value)?, libc::ENOSYS)),
-                "--eperm" => peculiar
-                    .effects
-                    .push(Effect::Refuse(call_number(value)?, libc::EPERM)),
+                "--enosys" => peculiar.effects.push(Effect::Refuse(calls(value)?, libc::ENOSYS)),
+                "--einval" => peculiar.effects.push(Effect::Refuse(calls(value)?, libc::EINVAL)),
+                "--eperm" => peculiar.effects.push(Effect::Refuse(calls(value)?, libc::EPERM)),
                 other => return Err(format!("there is no peculiarity named `{other}`").into()),
             }
         }
@@ -91,17 +94,17 @@ impl Peculiar {
     pub(super) fn take_effect(&self) -> Result<Vec<OwnedFd>, Box<dyn Error>> {
         let mut leaked = Vec::new();
         for effect in &self.effects {
-            match *effect {
+            match effect {
                 Effect::RemovedCwd => leave_a_removed_directory_behind()?,
                 Effect::CloseStdio => (0..3).try_for_each(nix::unistd::close)?,
                 Effect::Leak(count) => {
-                    for _ in 0..count {
+                    for _ in 0..*count {
                         leaked.push(open_without_close_on_exec()?);
                     }
                 }
-                Effect::Limit(resource, limit) => setrlimit(resource, limit, limit)?,
+                Effect::Limit(resource, limit) => setrlimit(*resource, *limit, *limit)?,
                 Effect::BlockSignals => SigSet::all().thread_block()?,
-                Effect::Refuse(call, error) => refuse(call, error)?,
+                Effect::Refuse(calls, error) => refuse(calls, *error)?,
                 Effect::RivalReaper => drop(thread::spawn(wait_for_any_child)),
             }
         }
@@ -122,18 +125,42 @@ fn open_without_close_on_exec() -> Result<OwnedFd, Box<dyn Error>> {
     Ok(file.into())
 }
 
-fn call_number(name: &str) -> Result<i64, String> {
-    match name {
-        "clone3" => Ok(libc::SYS_clone3),
-        "close_range" => Ok(libc::SYS_close_range),
-        "setsid" => Ok(libc::SYS_setsid),
-        other => Err(format!("there is no rule for the system call `{other}`")),
-    }
+fn calls(name: &str) -> Result<Calls, Box<dyn Error>> {
+    let every = |call| Calls::from([(call, Vec::new())]);
+    Ok(match name {
+        "clone3" => every(libc::SYS_clone3),
+        "close_range" => every(libc::SYS_close_range),
+        "setsid" => every(libc::SYS_setsid),
+        // What Linux 5.3 to 5.9 does: it knows the call, and not one flag of it.
+        "pidfd_open-flags" => Calls::from([(libc::SYS_pidfd_open, vec![argument(1, SeccompCmpOp::Ne, 0)?])]),
+        // A whole process group, by either call that reaches one.
+        "signal-group" => Calls::from([
+            (
+                libc::SYS_kill,
+                vec![argument(0, SeccompCmpOp::Gt, i32::MAX.unsigned_abs().into())?],
+            ),
+            (
+                libc::SYS_pidfd_send_signal,
+                vec![argument(3, SeccompCmpOp::Ne, 0)?],
+            ),
+        ]),
+        other => return Err(format!("there is no rule for the system call `{other}`").into()),
+    })
 }
 
-fn refuse(call: i64, error: i32) -> Result<(), Box<dyn Error>> {
+/// A rule about one argument, as an unsigned number of 32 bits.
+fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(
+        index,
+        SeccompCmpArgLen::Dword,
+        is,
+        value,
+    )?])
+}
+
+fn refuse(calls: &Calls, error: i32) -> Result<(), Box<dyn Error>> {
     let filter = SeccompFilter::new(
-        BTreeMap::from([(call, Vec::new())]),
+        calls.clone(),
         SeccompAction::Allow,
         SeccompAction::Errno(error.unsigned_abs()),
         TargetArch::try_from(std::env::consts::ARCH)?,

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::num::NonZeroU64;
 
-use dsh_subprocess::{Collect, Output, Process, Spill, SpillLife, SpillState, SubprocessRuntime};
+use dsh_subprocess::{Collect, Lookup, Output, Process, Spill, SpillLife, SpillState, SubprocessRuntime};
 use dsh_subprocess_local::LocalRuntime;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use pollster::block_on;
+use tokio_util::sync::CancellationToken;
 
 use super::{Report, announced, spec};
 
@@ -99,6 +100,27 @@ fn tell(report: &Report, process: &Process) {
         };
         report.line(&format!("{key}-spill"), state);
     }
+}
+
+/// `resolve COMMAND PATH`: looks a command up, with that search path.
+pub(super) fn resolve(
+    runtime: &LocalRuntime,
+    report: &Report,
+    args: &[String],
+) -> Result<(), Box<dyn Error>> {
+    let [command, path] = args else {
+        return Err("a command and a search path are wanted".into());
+    };
+    let found = block_on(runtime.resolve_executable(Lookup {
+        command: command.as_str().into(),
+        env: [("PATH".into(), Some(path.as_str().into()))].into(),
+        cancel: CancellationToken::new(),
+    }));
+    match found {
+        Ok(path) => report.line("found", path.to_string()),
+        Err(error) => report.error("missed", &error),
+    }
+    Ok(())
 }
 
 /// `starved descriptors|processes`: a spawn while the host has none left, and one after it has some again.

@@ -38,6 +38,18 @@ pub(super) fn nested(runtime: &LocalRuntime, report: &Report, args: &[String]) -
     Ok(())
 }
 
+/// `watch ARGV…`: runs a tree, tells what it announced, and waits for its end.
+pub(super) fn watch(runtime: &LocalRuntime, report: &Report, args: &[String]) -> Result<(), Box<dyn Error>> {
+    let process = runtime.spawn(spec(&args.iter().map(String::as_str).collect::<Vec<_>>()))?;
+    report.line("ready", announced(&process, "ready")?.join(" "));
+    report.line("outcome", block_on(process.done())?.to_string());
+    report.line(
+        "gone",
+        block_on(process.wait_for_exit(&CancellationToken::new()))?.to_string(),
+    );
+    Ok(())
+}
+
 /// `idle N`: N quiet children, all collected, none awaited; reports what each costs in descriptors and stays.
 pub(super) fn idle(runtime: &LocalRuntime, report: &Report, args: &[String]) -> Result<(), Box<dyn Error>> {
     let count: usize = crate::number(args, 0, "the number of children")?;
@@ -80,10 +92,43 @@ pub(super) fn survivors(
             .collect::<Vec<_>>()
             .join(" "),
     );
+    report.number("members", block_on(process.members())?.len());
     report.line("ready", "");
     next_line()?;
     block_on(process.terminate())?;
     report.line("gone", "true");
+    Ok(())
+}
+
+/// `unkillable-once PROGRAM`: terminates a tree whose target is not this user's to signal; then it becomes so, and is
+/// terminated again.
+pub(super) fn unkillable_once(
+    runtime: &LocalRuntime,
+    report: &Report,
+    args: &[String],
+) -> Result<(), Box<dyn Error>> {
+    let program = args.first().ok_or("the program is missing")?;
+    let mut spec = spec(&[program, "become-root", "--and-back"]);
+    spec.stdin = Stdin::Pipe;
+    spec.grace = Duration::from_millis(100);
+    let mut process = runtime.spawn(spec)?;
+    let input = process.stdin();
+    announced(&process, "ready")?;
+    match block_on(process.terminate()) {
+        Ok(()) => report.line("first", "ended"),
+        Err(error) => report.error("first", &error),
+    }
+    drop(input);
+    announced(&process, "back")?;
+    match block_on(process.terminate()) {
+        Ok(()) => report.line("second", "ended"),
+        Err(error) => {
+            report.error("second", &error);
+            // Only so that this host ends.
+            runtime.kill_all();
+        }
+    }
+    report.line("outcome", block_on(process.done())?.to_string());
     Ok(())
 }
 

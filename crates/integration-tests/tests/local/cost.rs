@@ -1,6 +1,6 @@
 //! What it costs to spawn from a large host, to have children, and to have survivors: case O29 and items 28a and 72.
 
-use crate::fixture::{Case, Host, LiveHost, Tier, eventually, on_each_tier};
+use crate::fixture::{Case, Host, LiveHost, Tier, alive, eventually, on_each_tier};
 
 /// How often the threads of a process ran, and for how long: none of it moves while all of them sleep.
 fn activity(pid: u32) -> Vec<(String, String)> {
@@ -21,7 +21,7 @@ fn activity(pid: u32) -> Vec<(String, String)> {
 }
 
 /// Shows that a host does nothing at all while other work goes on, for a hundred spawns of that work.
-fn assert_idle(host: &LiveHost) {
+pub(crate) fn assert_idle(host: &LiveHost) {
     let elsewhere = Case::new(Tier::ProcessGroup);
     let work = |rounds: usize| {
         for _ in 0..rounds {
@@ -43,6 +43,7 @@ fn assert_idle(host: &LiveHost) {
 on_each_tier! {
     an_idle_runtime_makes_no_system_call,
     item_72_surviving_helpers_cost_nothing,
+    item_72_the_end_of_a_helper_costs_one_look,
     o29_a_spawn_does_not_touch_the_hosts_memory,
 }
 
@@ -74,6 +75,40 @@ fn item_72_surviving_helpers_cost_nothing(tier: Tier) {
     )
     .expect("it is ours");
     assert_idle(&host);
+    host.go_on();
+    assert_eq!(host.wait_for("gone"), "true");
+    host.end();
+}
+
+/// How often the threads of a process went to sleep of their own accord: once for each time something woke them.
+fn naps(pid: u32) -> u64 {
+    activity(pid)
+        .iter()
+        .filter_map(|(_, switches)| switches.split_whitespace().nth(1)?.parse::<u64>().ok())
+        .sum()
+}
+
+/// Each helper that ends wakes the host a few times at most, however many live on, and nothing follows from it later.
+fn item_72_the_end_of_a_helper_costs_one_look(tier: Tier) {
+    // The wake itself, and the group's own notice, which may come in two.
+    const EACH: u64 = 4;
+    let mut host = Host::new(tier).start(["survivors", "50"]);
+    let helpers = host.wait_for("helpers");
+    host.wait_for("ready");
+    assert_idle(&host);
+    for helper in helpers.split(' ').take(4) {
+        let before = naps(host.pid());
+        let helper: i32 = helper.parse().expect("a pid");
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(helper),
+            nix::sys::signal::Signal::SIGKILL,
+        )
+        .expect("it is ours");
+        eventually("the helper is dead", || !alive(helper.unsigned_abs()));
+        assert_idle(&host);
+        let naps = naps(host.pid()) - before;
+        assert!(naps <= EACH, "{naps} naps for one helper");
+    }
     host.go_on();
     assert_eq!(host.wait_for("gone"), "true");
     host.end();

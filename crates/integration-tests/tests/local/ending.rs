@@ -19,6 +19,7 @@ fn terminated() -> Outcome {
 on_each_tier! {
     o3_pipeline_members_end_with_their_shell,
     o4_member_that_ignores_term_is_killed_after_the_leader_died,
+    item_63_the_kill_outlives_the_settlement_of_the_target,
     o5_termination_waits_for_a_cleaning_member,
     o6_a_command_that_kills_its_group_leaves_the_host_alone,
     o6_b_termination_right_after_the_spawn_hits_only_that_tree,
@@ -66,6 +67,24 @@ fn o4_member_that_ignores_term_is_killed_after_the_leader_died(tier: Tier) {
     within(process.terminate()).expect("the tree ends");
     case.assert_gone();
     assert_eq!(finished(&process), terminated());
+}
+
+/// `done` is settled before the grace is over, and the deadline stands.
+fn item_63_the_kill_outlives_the_settlement_of_the_target(tier: Tier) {
+    let case = Case::new(tier);
+    let mut spec = case.bash(r#""$PROBE" ignore-term & sleep 300"#);
+    spec.grace = Duration::from_millis(500);
+    spec.drain = Duration::ZERO;
+    let process = case.spawn(spec);
+    let [member] = announced(&process, "ready")[..] else {
+        panic!("one member")
+    };
+    // Nothing but the ladder is awaited: it goes on with nobody looking.
+    drop(process.terminate());
+    assert_eq!(finished(&process), terminated());
+    drop(process);
+    crate::fixture::eventually("the member is killed", || !alive(member));
+    case.assert_gone();
 }
 
 /// "Gone" waits for the member that still cleans up, and what it said last is collected.

@@ -271,3 +271,20 @@ fn o27_a_directory_without_search_permission_is_named() {
     assert_eq!(report.get("failed"), "CwdNotSearchable");
     assert!(report.get("failed-text").contains(closed.to_str().expect("text")));
 }
+
+/// A bound that no clock can add up is refused, whichever mechanism is asked for.
+#[test]
+fn a_kill_bound_beyond_any_clock_is_refused() {
+    for choice in [
+        dsh_subprocess_local::OwnershipChoice::Auto,
+        dsh_subprocess_local::OwnershipChoice::ProcessGroup,
+    ] {
+        let error = dsh_subprocess_local::LocalRuntime::builder()
+            .ownership(choice)
+            .kill_bound(std::time::Duration::MAX)
+            .build()
+            .expect_err("it is no bound");
+        assert_eq!(error.kind(), ErrorKind::InvalidSpec, "{error}");
+        assert!(error.to_string().contains("kill bound"), "{error}");
+    }
+}

@@ -4,12 +4,15 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::SubprocessRuntime;
 
-use crate::fixture::{BOUND, Case, Tier, finished, text, within};
+use crate::fixture::{BOUND, Case, InlineWait, Tier, finished, text, within};
 
 /// A file that nobody can execute until the gate is opened.
 struct Gate {
@@ -18,10 +21,21 @@ struct Gate {
 }
 
 impl Gate {
+    /// Whoever executes the file waits until the gate is opened.
     fn close(file: &Path) -> Self {
+        Self::start(file, &[])
+    }
+
+    /// Whoever executes the file waits until the gate is opened, and then fails.
+    fn close_for_good(file: &Path) -> Self {
+        Self::start(file, &["--deny"])
+    }
+
+    fn start(file: &Path, how: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_probe"))
             .arg("gate")
             .arg(file)
+            .args(how)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -71,8 +85,10 @@ fn a_hanging_exec_holds_up_nobody_else(tier: Tier) {
         .spawn(case.spec([program, "through"]))
         .expect("the spec is valid");
     // 1 s is promised; what is beyond it is this machine's load.
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     gate.wait_for("held");
+    // The gate is still closed, so the handshake was left, not won: nobody knows yet how it ends.
+    assert!(is_pending(&mut hanging.started()) && is_pending(&mut hanging.done()));
     // The clone goes on, and so do all others.
     for _ in 0..3 {
         let (outcome, _) = case.run(case.probe(["exit", "0"]));
@@ -99,6 +115,52 @@ fn as_root_on_cgroup_a_hanging_exec_holds_up_nobody_else() {
 #[test]
 fn as_root_on_process_group_a_hanging_exec_holds_up_nobody_else() {
     a_hanging_exec_holds_up_nobody_else(Tier::ProcessGroup);
+}
+
+fn is_pending<T>(future: &mut Pin<Box<dyn Future<Output = T> + Send>>) -> bool {
+    future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+        .is_pending()
+}
+
+/// A spawn that fails late seals its streams, and that may wake somebody who uses the handle.
+fn a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back(tier: Tier) {
+    let case = Case::new(tier);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = directory.path().join("hanging");
+    std::fs::copy("/bin/echo", &program).expect("the directory is ours");
+    let program = program.to_str().expect("text");
+    let mut gate = Gate::close_for_good(Path::new(program));
+    let process = case
+        .runtime
+        .spawn(case.spec([program, "never"]))
+        .expect("the spec is valid");
+    let process = Arc::new(process);
+    gate.wait_for("held");
+    let wait = InlineWait::new(&process, process.collected_stdout().expect("it is collected"));
+    gate.open();
+    wait.returned();
+    let error = within(process.started()).expect_err("the target cannot start");
+    assert_eq!(
+        error.kind(),
+        dsh_subprocess::ErrorKind::ProgramNotExecutable,
+        "{error}"
+    );
+    within(process.terminate()).expect("there is nothing to end");
+    let (outcome, _) = case.run(case.probe(["exit", "0"]));
+    assert!(outcome.success());
+    case.assert_gone();
+}
+
+#[test]
+fn as_root_on_cgroup_a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back() {
+    a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back(Tier::Cgroup);
+}
+
+#[test]
+fn as_root_on_process_group_a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back() {
+    a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back(Tier::ProcessGroup);
 }
 
 /// A termination does not have to wait until the file system is back.

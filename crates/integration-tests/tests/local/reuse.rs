@@ -2,7 +2,33 @@
 
 use dsh_subprocess_local::KernelFeature;
 
-use crate::fixture::{Case, Host, Tier, alive, announced, finished, line_of, within};
+use crate::fixture::{Case, Host, Tier, alive, announced, finished, line_of, on_each_tier, within};
+
+on_each_tier! {
+    item_64_nothing_is_sent_to_a_number_once_its_tree_is_gone,
+}
+
+/// The number of a tree that is gone leads a stranger's group: neither a later termination nor the tree's own pending
+/// deadline, nor the end of its runtime, reaches it. In a pid namespace where the host may choose the next number.
+fn item_64_nothing_is_sent_to_a_number_once_its_tree_is_gone(tier: Tier) {
+    let namespace: &[&str] = match tier {
+        Tier::Cgroup => &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
+        Tier::ProcessGroup => &[
+            "unshare",
+            "--map-root-user",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ],
+    };
+    let report = Host::new(tier).under(namespace.iter().copied()).report(["reuse"]);
+    assert_eq!(report.get("outcome"), "ended by SIGTERM");
+    assert_eq!(report.get("reused"), "true");
+    assert_eq!(report.get("members"), "0");
+    assert_eq!(report.get("stubborn"), "ended by SIGKILL");
+    assert_eq!(report.get("stranger"), "alive");
+}
 
 #[test]
 fn as_root_on_cgroup_a_late_terminate_leaves_the_next_tenant_of_the_group_alive() {

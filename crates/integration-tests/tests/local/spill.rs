@@ -63,7 +63,9 @@ fn case(tier: Tier) -> (Case, TempDir) {
 on_each_tier! {
     item_44_a_spill_is_the_complete_stream_in_a_private_file,
     item_39_a_stream_within_its_window_makes_no_file,
+    item_45_a_spill_is_named_after_its_host_its_number_and_its_stream,
     item_46_a_stream_above_the_cap_has_no_file,
+    item_47_a_first_overflow_above_the_cap_makes_no_file_at_all,
     o14_spills_end_with_their_handle_or_their_runtime_or_are_kept,
     o14_the_runtimes_total_is_honoured,
     item_52_a_removed_spill_directory_costs_only_the_file,
@@ -128,6 +130,66 @@ fn item_46_a_stream_above_the_cap_has_no_file(tier: Tier) {
     assert!(files(parent.path()).is_empty());
     assert_eq!(output(&process).total(), TOTAL as u64);
     assert_eq!(output(&process).snapshot().tail, numbered(TOTAL)[TOTAL - 1000..]);
+}
+
+/// Two streams of two trees: each has a name of its own, which tells whose it is, in one directory that others cannot enter.
+fn item_45_a_spill_is_named_after_its_host_its_number_and_its_stream(tier: Tier) {
+    let (case, parent) = case(tier);
+    let both = r#""$PROBE" flood 5000; "$PROBE" flood 5000 --stderr"#;
+    let mut spec = spilled(case.bash(both), 1 << 30, SpillLife::Runtime);
+    spec.stderr = dsh_subprocess::ErrorOutput::Own(spec.stdout.clone());
+    let (_, one) = case.run(spec.clone());
+    let (_, other) = case.run(spec);
+    let mut numbers = std::collections::BTreeSet::new();
+    let mut directories = std::collections::BTreeSet::new();
+    for process in [&one, &other] {
+        for (label, reader) in [
+            ("stdout", output(process)),
+            ("stderr", process.collected_stderr().expect("it is collected")),
+        ] {
+            let path = location(reader);
+            let name = path
+                .file_name()
+                .expect("it has one")
+                .to_string_lossy()
+                .into_owned();
+            let rest = name
+                .strip_prefix(&format!("dsh-subprocess-{}-", std::process::id()))
+                .unwrap_or_else(|| panic!("{name}"));
+            let rest = rest
+                .strip_suffix(&format!("-{label}.log"))
+                .unwrap_or_else(|| panic!("{name}"));
+            let (number, random) = rest.split_once('-').unwrap_or_else(|| panic!("{name}"));
+            assert!(number.bytes().all(|digit| digit.is_ascii_digit()), "{name}");
+            assert!(numbers.insert(number.to_owned()), "{name}: used twice");
+            assert_eq!(random.len(), 12, "{name}");
+            assert!(
+                random
+                    .bytes()
+                    .all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit)),
+                "{name}"
+            );
+            assert_eq!(mode(&path), 0o600);
+            directories.insert(path.parent().expect("it is in a directory").to_owned());
+        }
+    }
+    assert_eq!(directories.len(), 1, "{directories:?}");
+    let directory = directories.first().expect("one");
+    assert_eq!(mode(directory), 0o700);
+    assert_eq!(directory.parent(), Some(parent.path()));
+}
+
+/// What cannot fit is not begun: not even the directory is there.
+fn item_47_a_first_overflow_above_the_cap_makes_no_file_at_all(tier: Tier) {
+    let (case, parent) = case(tier);
+    // One write of several pages comes as pieces of at least one: each is longer than the file may be.
+    let (outcome, process) = case.run(spilled(case.probe(["flood", "60000"]), 1500, SpillLife::Runtime));
+    assert!(outcome.success());
+    let state = output(&process).spill();
+    assert!(matches!(state, SpillState::Withdrawn(_)), "{state:?}");
+    assert_eq!(output(&process).total(), 60_000);
+    // A runtime's directory stays as long as the runtime, so none that was made can have gone.
+    assert_eq!(fs::read_dir(parent.path()).expect("it is ours").count(), 0);
 }
 
 /// Each life ends when it says.

@@ -150,11 +150,27 @@ fn the_last_reference_can_be_dropped_in_async_code(tier: Tier) {
     eventually("the tree ends", || case.living().is_empty());
 }
 
-/// Runtimes come and go in one process: neither a descriptor nor a thread of them stays.
+/// Runtimes come and go in one process: neither a descriptor nor a thread of them stays, whether their streams were
+/// spilled or not, nor a spilled file.
 fn runtimes_leave_nothing_behind(tier: Tier) {
-    let report = Host::new(tier).report(["runtimes", "30"]);
-    assert_eq!(report.get("threads"), "0", "threads more than before");
-    assert_eq!(report.get("descriptors"), "0", "descriptors more than before");
+    for spill in [None, Some("--spill"), Some("--late-spill")] {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let report = Host::new(tier)
+            .peculiar(format!("--spill-parent={}", parent.path().display()))
+            .report(["runtimes", "30"].into_iter().chain(spill));
+        assert_eq!(
+            report.get("threads"),
+            "0",
+            "threads more than before with {spill:?}"
+        );
+        assert_eq!(
+            report.get("descriptors"),
+            "0",
+            "descriptors more than before with {spill:?}"
+        );
+        let left: Vec<_> = std::fs::read_dir(parent.path()).expect("it is ours").collect();
+        assert!(left.is_empty(), "with {spill:?}: {left:?}");
+    }
 }
 
 /// Any number of waits end with the tree, also on threads of their own, and a cancelled wait ends by itself.

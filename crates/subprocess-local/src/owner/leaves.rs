@@ -17,14 +17,17 @@ use dsh_subprocess_sys::cgroup::{Parent, Times, Unavailable, own_directory};
 use dsh_subprocess_sys::file;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
+use dsh_subprocess_sys::pipe;
 
-use super::{Held, Look, WATCHED, hold, send};
+use super::{Look, send};
 use crate::reactor::lock;
 
 /// Leaves that are kept for the next tree.
 const KEPT: usize = 128;
 /// How long the end of a stray process is waited for.
 const STRAY: Duration = Duration::from_millis(100);
+/// Descriptors in reserve: a walk has at most this many open.
+const RESERVE: usize = 3;
 /// Descriptors held at once while members are signalled.
 const BATCH: usize = 256;
 
@@ -44,6 +47,8 @@ pub(crate) struct Leaves {
     kernel: Kernel,
     idle: Mutex<Vec<Idle>>,
     made: AtomicU64,
+    /// Given up for a moment when the host has no descriptor left: a tree must be seen and signalled all the same.
+    reserve: Mutex<Vec<OwnedFd>>,
     /// How often all leaves were killed at once; see [`Leaf::release`].
     killed: AtomicU64,
 }
@@ -84,6 +89,7 @@ impl Leaves {
             kernel,
             idle: Mutex::default(),
             made: AtomicU64::new(0),
+            reserve: Mutex::new(reserve()),
             killed: AtomicU64::new(0),
         }))
     }
@@ -114,6 +120,21 @@ impl Leaves {
             reused,
             frozen: Cell::new(false),
         })
+    }
+
+    /// Does something that takes a descriptor or two, with those of the reserve if need be. Another thread of the host may be
+    /// faster; then it fails as it did.
+    fn surely<T>(&self, call: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match call() {
+            Err(Errno::MFILE | Errno::NFILE) => {
+                let mut kept = lock(&self.reserve);
+                kept.clear();
+                let result = call();
+                *kept = reserve();
+                result
+            }
+            result => result,
+        }
     }
 
     fn make(&self) -> Result<String, Errno> {
@@ -181,13 +202,13 @@ impl Leaf {
     pub(crate) fn watch(&self) -> Result<OwnedFd, Errno> {
         let events = self.leaves.parent.open_events(&self.name)?;
         let mut content = [0; 64];
-        dsh_subprocess_sys::pipe::read(&events, &mut content).map_err(|_| Errno::IO)?;
+        pipe::read(&events, &mut content).map_err(|_| Errno::IO)?;
         Ok(events)
     }
 
     pub(super) fn look(&self) -> Look {
         let parent = &self.leaves.parent;
-        match parent.events(&self.name) {
+        match self.leaves.surely(|| parent.events(&self.name)) {
             Ok(events) => {
                 self.frozen.set(events.frozen);
                 if !events.populated {
@@ -204,13 +225,12 @@ impl Leaf {
                 };
             }
         }
-        let mut pids = Vec::new();
-        if parent.members(&self.name, &mut pids).is_err() {
+        let Ok(pids) = self.list() else {
             return Look {
                 held: Vec::new(),
                 more: true,
             };
-        }
+        };
         // A list without an entry that says "populated" all the same is of a group whose last process is being taken
         // apart, unless there are groups below between which a process can move during the walk.
         let mut look = Look {
@@ -218,15 +238,7 @@ impl Leaf {
             more: pids.is_empty() && !self.is_flat(),
         };
         for pid in pids {
-            if look.held.len() == WATCHED {
-                look.more = true;
-                break;
-            }
-            match hold(pid) {
-                Held::Running(process) => look.held.push((pid, process)),
-                Held::Gone => {}
-                Held::Unwatchable => look.more = true,
-            }
+            look.take(pid, || true);
         }
         look
     }
@@ -242,11 +254,11 @@ impl Leaf {
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
         self.killed = true;
         let parent = &self.leaves.parent;
-        if self.leaves.kernel.cgroup_kill && parent.kill(&self.name).is_ok() {
+        if self.leaves.kernel.cgroup_kill && self.leaves.surely(|| parent.kill(&self.name)).is_ok() {
             return Ok(());
         }
         // A frozen member can be killed and cannot fork: what is on the list is all there is.
-        let _ = parent.freeze(&self.name, true);
+        let _ = self.leaves.surely(|| parent.freeze(&self.name, true));
         self.signal_each(&[Signal::KILL], None)
     }
 
@@ -306,9 +318,11 @@ impl Leaf {
     }
 
     fn list(&self) -> Result<Vec<Pid>, Errno> {
-        let mut pids = Vec::new();
-        self.leaves.parent.members(&self.name, &mut pids)?;
-        Ok(pids)
+        self.leaves.surely(|| {
+            let mut pids = Vec::new();
+            self.leaves.parent.members(&self.name, &mut pids)?;
+            Ok(pids)
+        })
     }
 
     /// Returns the processor time that this tenant used so far.
@@ -374,4 +388,8 @@ pub(crate) enum Entrance {
     Directory(OwnedFd),
     /// It moves itself there before exec.
     Join(OwnedFd),
+}
+
+fn reserve() -> Vec<OwnedFd> {
+    (0..RESERVE).map_while(|_| pipe::null_device().ok()).collect()
 }

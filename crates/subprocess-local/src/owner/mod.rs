@@ -37,6 +37,23 @@ pub(crate) struct Look {
 }
 
 impl Look {
+    /// Takes a process in, if it runs. `member` confirms it once it is held, and its number cannot change hands any more.
+    fn take(&mut self, pid: Pid, member: impl FnOnce() -> bool) {
+        if self.held.len() == WATCHED {
+            self.more = true;
+            return;
+        }
+        match hold(pid) {
+            Held::Running(process) if member() => self.held.push((pid, process)),
+            Held::Running(_) | Held::Gone => {}
+            Held::Unwatchable => {
+                // Some are given back: signals and further looks need descriptors too.
+                self.held.truncate(self.held.len() / 2);
+                self.more = true;
+            }
+        }
+    }
+
     /// Whether no member is left that can run.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty() && !self.more

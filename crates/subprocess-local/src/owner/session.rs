@@ -9,7 +9,7 @@ use dsh_subprocess::Member;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::table::{self, Entry, Session};
 
-use super::{Held, Look, WATCHED, hold, member, send};
+use super::{Look, member, send};
 
 /// Processes outside the session that are looked at for having left it.
 const STRANGERS: usize = 256;
@@ -96,18 +96,7 @@ impl SessionOwner {
 
     pub(super) fn look(&self) -> Look {
         let mut look = Look::default();
-        self.members(|pid| {
-            if look.held.len() == WATCHED {
-                look.more = true;
-                return;
-            }
-            match hold(pid) {
-                // The number may have changed hands before it was opened.
-                Held::Running(process) if self.is_member(pid) => look.held.push((pid, process)),
-                Held::Running(_) | Held::Gone => {}
-                Held::Unwatchable => look.more = true,
-            }
-        });
+        self.members(|pid| look.take(pid, || self.is_member(pid)));
         look
     }
 
@@ -132,7 +121,7 @@ impl SessionOwner {
 
     pub(super) fn pids(&self) -> Vec<Pid> {
         let mut pids = Vec::new();
-        if self.pinned && table::entry(self.leader).is_some_and(|entry| !entry.is_dead()) {
+        if self.pinned && table::entry(self.leader).is_none_or(|entry| !entry.is_dead()) {
             pids.push(self.leader);
         }
         self.members(|pid| pids.push(pid));

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use crate::reactor::lock;
 
-/// Whether the tree is gone. Unlike a promise it may change its mind once: from overdue to gone.
+/// Whether the tree is gone. Unlike a promise it may change its mind, until the tree is gone.
 #[derive(Debug, Default)]
 pub(super) struct Exit {
     known: Mutex<Known>,
@@ -30,6 +30,14 @@ impl Exit {
 
     pub(super) fn set_overdue(&self, error: Error) {
         *lock(&self.known) = Known::Overdue(error);
+    }
+
+    /// Forgets that the tree is overdue.
+    pub(super) fn try_again(&self) {
+        let mut known = lock(&self.known);
+        if matches!(*known, Known::Overdue(_)) {
+            *known = Known::Alive;
+        }
     }
 
     /// Wakes everybody who waits. Needed after a change, without the tree's lock.

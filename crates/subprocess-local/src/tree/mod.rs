@@ -503,6 +503,10 @@ impl Tree {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         let act = state.ladder.terminate(Instant::now());
+        if act == Act::Kill {
+            // Another attempt at survivors: whoever waits from now on waits for its end.
+            self.exit.try_again();
+        }
         self.advance(&mut state, act, &mut after);
         self.reschedule(&mut state);
         drop(state);
@@ -702,15 +706,15 @@ impl Tree {
         } else {
             ""
         };
+        let who = match survivors.len() {
+            0 => "processes that cannot be listed now".to_owned(),
+            1 => format!("a process: {}", names.join("")),
+            count => format!("{count} processes: {}{more}", names.join(", ")),
+        };
         let error = Error::new(
             ErrorKind::Survivors,
             "terminate",
-            format!(
-                "{} processes outlived SIGKILL by {:?}: {}{more}",
-                survivors.len(),
-                self.machine.kill_bound,
-                names.join(", ")
-            ),
+            format!("SIGKILL was outlived by {:?} by {who}", self.machine.kill_bound),
         )
         .with_started(MayHaveStarted::Yes)
         .with_survivors(survivors);

@@ -11,6 +11,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
+use super::pidfd;
 use super::syscall::{check, syscall};
 
 /// The longest command line that is shown, in bytes.
@@ -65,6 +66,9 @@ impl Session {
                 && let Some(session) = session_number(pid)
             {
                 let inside = session == leader;
+                if inside && is_thread(pid) {
+                    return;
+                }
                 if inside || wrapped || pid.as_raw_nonzero() > self.id.as_raw_nonzero() {
                     visit(pid, inside);
                 }
@@ -118,6 +122,12 @@ impl Session {
         });
         self.born.elapsed().as_millis() * FORKS_PER_SECOND / 1000 >= max
     }
+}
+
+/// Tells whether a number is that of a thread which is not its process's first: those are numbered with the processes.
+fn is_thread(pid: Pid) -> bool {
+    // EINVAL, and ENOENT from Linux 6.16 on (pidfd_open(2)).
+    matches!(pidfd::open(pid), Err(Errno::INVAL | Errno::NOENT))
 }
 
 /// Returns the number that the newest process of this pid namespace got.
