@@ -1,0 +1,219 @@
+//! From a spec to a running target, or to the reason why there is none.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Started, StreamName};
+use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::pidfd::{self, Pid, Wait};
+use tokio_util::sync::CancellationToken;
+
+use super::exit::Exit;
+use super::{Afterwards, Leader, State, Tree};
+use crate::feed::Feed;
+use crate::ladder::{Act, Ladder};
+use crate::machine::Machine;
+use crate::owner::{Evidence, Owner};
+use crate::promise::Promise;
+use crate::raw_pipe::PipeEnd;
+use crate::reactor::{Source, lock};
+use crate::stream::Stream;
+
+impl Tree {
+    pub(crate) fn new(
+        machine: &Arc<Machine>,
+        id: u64,
+        grace: Duration,
+        drain: Duration,
+        cancel: &CancellationToken,
+        variables: Vec<Vec<u8>>,
+    ) -> Arc<Self> {
+        let tree = Arc::new(Self {
+            machine: Arc::clone(machine),
+            id,
+            drain,
+            state: Mutex::new(State {
+                owner: Owner::Nobody,
+                ladder: Ladder::new(grace, machine.kill_bound),
+                leader: None,
+                pid: None,
+                outcome: None,
+                end: None,
+                open_streams: 0,
+                streams: Vec::new(),
+                raw: Vec::new(),
+                feed: None,
+                watched: HashMap::new(),
+                group: None,
+                blind_until: None,
+                owed: None,
+                drain_until: None,
+                drained: false,
+                timer: None,
+                ended: Vec::new(),
+                held: Vec::new(),
+                evidence: Evidence {
+                    pipes: Vec::new(),
+                    variables,
+                },
+                cancelled: None,
+                has_session: true,
+                trace: None,
+            }),
+            started: Promise::new(),
+            done: Promise::new(),
+            used: Promise::new(),
+            exit: Exit::default(),
+        });
+        tree.arm(cancel);
+        tree
+    }
+
+    /// Lets the caller's token terminate the tree, without a task to wait for it: the token wakes the tree itself.
+    fn arm(self: &Arc<Self>, cancel: &CancellationToken) {
+        let waker = Waker::from(Arc::new(CancelWaker(Arc::downgrade(self))));
+        let mut cancelled = Box::pin(cancel.clone().cancelled_owned());
+        if cancelled
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            self.terminate();
+        } else {
+            lock(&self.state).cancelled = Some(cancelled);
+        }
+    }
+
+    /// Counts a stream whose end `done` waits for.
+    pub(crate) fn expect_stream(&self, inode: u64) {
+        let mut state = lock(&self.state);
+        state.open_streams += 1;
+        state.evidence.pipes.push(inode);
+    }
+
+    /// A stream that was counted is drained by this value.
+    pub(crate) fn add_stream(&self, name: StreamName, stream: Arc<Stream>) {
+        lock(&self.state).streams.push((name, stream));
+    }
+
+    /// A stream that was counted is read by the caller.
+    pub(crate) fn add_raw(&self, name: StreamName, inode: u64, end: Arc<PipeEnd>) {
+        lock(&self.state).raw.push((name, inode, end));
+    }
+
+    /// Data is being written to the target.
+    pub(crate) fn add_feed(&self, feed: Arc<Feed>) {
+        lock(&self.state).feed = Some(feed);
+    }
+
+    /// The child was cloned. It may still be on its way to its program; it can be signalled from now on.
+    pub(crate) fn cloned(self: &Arc<Self>, owner: Owner, pid: Pid) {
+        let mut state = lock(&self.state);
+        state.has_session = owner.has_session();
+        state.owner = owner;
+        state.pid = Some(pid);
+        // Terminated before it was there to be signalled.
+        let late = if state.ladder.is_killing() {
+            Act::Kill
+        } else if state.ladder.is_terminating() {
+            Act::Ask
+        } else {
+            Act::Rest
+        };
+        self.act(&mut state, late);
+        self.reschedule(&mut state);
+    }
+
+    /// The target runs: its end is awaited from now on.
+    pub(crate) fn running(self: &Arc<Self>, pid: Pid, pidfd: OwnedFd) {
+        let mut state = lock(&self.state);
+        let mut after = Afterwards {
+            started: true,
+            ..Afterwards::default()
+        };
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        self.started.set(Ok(Started::new(Some(number))));
+        let reactor = &self.machine.reactor;
+        let token = reactor.token();
+        match reactor.watch(
+            &pidfd,
+            token,
+            Interest::BecomesReadable,
+            Source::Leader(Arc::clone(self)),
+        ) {
+            Ok(()) => state.leader = Some(Leader { pidfd, token }),
+            Err(error) => {
+                // Nothing can tell its end any more, so there must be one now.
+                state.leader = Some(Leader { pidfd, token });
+                let lost = Error::new(
+                    ErrorKind::ResourceExhausted,
+                    "spawn",
+                    format!("the end of process {number} cannot be awaited: it was killed"),
+                )
+                .with_started(MayHaveStarted::Yes)
+                .with_source(error);
+                let act = state.ladder.kill(Instant::now());
+                self.act(&mut state, act);
+                if let Some(leader) = &state.leader {
+                    let _ = pidfd::wait(&leader.pidfd, Wait::Block);
+                }
+                after.done = self.done.set(Err(lost));
+                self.gone(&mut state, &mut after);
+            }
+        }
+        drop(state);
+        self.finish(after);
+    }
+
+    /// The target is on its way, and nobody can tell whether it arrives. Its end is awaited all the same.
+    pub(crate) fn unobserved(self: &Arc<Self>, pid: Pid, pidfd: std::io::Result<OwnedFd>, error: &Error) {
+        self.started.set(Err(error.clone()));
+        if let Ok(pidfd) = pidfd {
+            self.running(pid, pidfd);
+        } else {
+            self.kill();
+            self.failed(error);
+        }
+    }
+
+    /// There is no target, and never will be.
+    pub(crate) fn failed(&self, error: &Error) {
+        // Without the lock: a stream's end wakes its readers.
+        let streams: Vec<Arc<Stream>> = lock(&self.state)
+            .streams
+            .iter()
+            .map(|(_, stream)| Arc::clone(stream))
+            .collect();
+        for stream in streams {
+            stream.cut();
+        }
+        let mut state = lock(&self.state);
+        let mut after = Afterwards {
+            started: true,
+            ..Afterwards::default()
+        };
+        state.pid = None;
+        self.started.set(Err(error.clone()));
+        after.done = self.done.set(Err(error.clone()));
+        self.gone(&mut state, &mut after);
+        if let Some(key) = state.timer.take() {
+            self.machine.reactor.unschedule(key);
+        }
+        drop(state);
+        self.finish(after);
+    }
+}
+
+/// Terminates a tree when its caller's token is cancelled.
+struct CancelWaker(Weak<Tree>);
+
+impl Wake for CancelWaker {
+    fn wake(self: Arc<Self>) {
+        if let Some(tree) = self.0.upgrade() {
+            tree.terminate();
+        }
+    }
+}
