@@ -139,7 +139,7 @@ impl Way {
 
 /// Every member is asked, however few descriptors there are to reach it by: the grace is longer than any test.
 fn a_tree_gets_its_term_from_a_host_without_descriptors(tier: Tier) {
-    for free in [20, 2, 0] {
+    for free in [20, 2, 1, 0] {
         for leader in ["leader-stays", "leader-ends"] {
             for monitor in [false, true] {
                 for way in Way::all(tier) {
@@ -158,7 +158,7 @@ fn a_tree_gets_its_term_from_a_host_without_descriptors(tier: Tier) {
 
 /// And every member is killed that does not obey.
 fn a_tree_gets_its_kill_from_a_host_without_descriptors(tier: Tier) {
-    for free in [20, 0] {
+    for free in [20, 1, 0] {
         for leader in ["leader-stays", "leader-ends"] {
             for way in Way::all(tier) {
                 end_hungry(way, free, 300, leader, true, "ignore-term");
