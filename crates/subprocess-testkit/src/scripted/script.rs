@@ -56,7 +56,7 @@ pub enum Reaction {
 /// use dsh_subprocess::StreamName;
 /// use dsh_subprocess_testkit::scripted::ScriptedMember;
 /// let helper = ScriptedMember::new(77, "helper --watch").holding(StreamName::Stdout).ignoring_term();
-/// assert_eq!(helper.member().pid, 77);
+/// assert_eq!(helper.member().pid, Some(77));
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScriptedMember {
