@@ -1,7 +1,7 @@
 //! One clone, one exec, and what happens in between.
 //!
 //! [`Program`] is prepared by the parent: every string the child needs, in one block of memory. [`start`] clones a child
-//! that shares the parent's memory (so nothing is copied, whatever the size of the host), runs [`child`] on a stack of
+//! that shares the parent's memory (so nothing is copied, whatever the size of the host), runs `child` on a stack of
 //! its own, and ends in `execve`. The parent sleeps on a futex that the kernel clears when the child has left the
 //! shared memory: by exec, or by dying.
 //!
