@@ -8,7 +8,7 @@
 //! * [`cgroup`]: control groups as owners of trees
 //! * [`table`]: the process table: sessions, members, commands, holders of a pipe
 //! * [`event`]: readiness, and waking the thread that waits for it
-//! * [`file`]: private files, and whether a file can be executed
+//! * [`mod@file`]: private files, and whether a file can be executed
 //! * [`pipe`]: pipes, and writing to one without `SIGPIPE`
 //! * [`signal`]: masks and names
 //! * [`identity`]: which process this is, also after a fork

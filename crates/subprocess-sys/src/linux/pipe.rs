@@ -148,7 +148,7 @@ pub fn write(end: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_vectored(end: impl AsFd, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
     without_pipe_signal(|| rustix::io::writev(&end, buffers))
 }
