@@ -82,7 +82,7 @@ const ORDINARY: &[(&str, &str)] = &[
         "npm_config_user_agent",
         "npm/10.2.4 node/v20.11.0 linux x64 workspaces/false",
     ),
-    ("PIP_INDEX_URL", "https://pypi.org/simple"),
+    ("PIP_INDEX_URL", "https://index.example/simple"),
     (
         "LS_COLORS",
         "rs=0:di=01;34:ln=01;36:*.tar=01;31:*.key=00;33:*.pwd=00",
