@@ -346,7 +346,7 @@ impl Leaf {
     /// Gives the leaf up, when the tree is gone. It is used again if it is as it was made; `total` is what its next tenant
     /// starts from.
     ///
-    /// A leaf that was killed is not: from Linux 6.14 on, a group counts its kills, and a clone into it compares that count
+    /// A leaf that was killed is not: recent kernels (seen on Linux 6.18) count the kills of a group, and a clone into it compares that count
     /// with the one of the *caller's* group. Where they differ the newborn is taken for one that slipped through a kill and
     /// gets `SIGKILL`. Nor is a frozen one.
     pub(crate) fn release(self, total: Option<Times>) {
