@@ -165,9 +165,12 @@ impl Stream {
         let mut state = lock(&self.state);
         let mut chunk = vec![0; DEFAULT_CAPACITY];
         // One more turn, for what was written before the deadline; a holder that goes on writing gets no second.
-        if let Turn::Move = state.turn(&self.machine, &mut chunk, TURN) {
+        while let Turn::Move = state.turn(&self.machine, &mut chunk, TURN) {
             self.change_threads(&mut state);
-            return false;
+            if self.spilling.load(Ordering::Acquire) {
+                return false;
+            }
+            // There is no other thread to be had: it goes on here, without a file.
         }
         self.close(&mut state);
         true

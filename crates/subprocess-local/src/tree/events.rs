@@ -100,7 +100,7 @@ impl Tree {
     }
 
     /// A stream has ended, or the caller has taken it away.
-    pub(crate) fn stream_ended(&self) {
+    pub(crate) fn stream_ended(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         state.open_streams = state.open_streams.saturating_sub(1);
@@ -108,7 +108,7 @@ impl Tree {
         if complete && state.outcome.is_some() {
             after.done = self.settle(&state);
             state.drain_until = None;
-            self.reschedule_weak(&mut state);
+            self.reschedule(&mut state);
         }
         drop(state);
         self.finish(after);

@@ -242,16 +242,6 @@ impl Tree {
         state.timer = due.map(|due| self.machine.reactor.schedule(due, Arc::downgrade(self)));
     }
 
-    /// Takes the timer back where no deadline is left; a deadline that is merely later is found when the timer fires.
-    fn reschedule_weak(&self, state: &mut State) {
-        if state.ladder.due().is_none()
-            && state.blind_until.is_none()
-            && let Some(key) = state.timer.take()
-        {
-            self.machine.reactor.unschedule(key);
-        }
-    }
-
     fn finish(&self, after: Afterwards) {
         if after.started {
             self.started.wake();
