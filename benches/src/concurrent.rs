@@ -65,7 +65,7 @@ pub(crate) fn candidates(row: Row) -> Vec<Candidate> {
     candidates.extend(tiers().into_iter().map(|tier| {
         Candidate::new(Name::project(tier.name()), move || {
             let world = World::new(tier)?;
-            Ok(rate(move || on_threads(CHILDREN, at_once, || world.run(&[TRUE]))))
+            Ok(rate(move || world.run_many(&[TRUE], CHILDREN, at_once)))
         })
     }));
     candidates.extend(PEERS.into_iter().map(|(name, make)| {

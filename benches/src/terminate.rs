@@ -3,9 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use dsh_subprocess::Process;
-use futures_executor::block_on;
 
 use crate::candidate::{self, Candidate};
 use crate::finding::{Finding, Name, Unit, of_samples};
@@ -53,11 +52,8 @@ fn candidate<Means: 'static, Tree>(
 /// Starts a tree and waits until it has said that all of it is there.
 fn start(world: &World, tree: &[String]) -> Result<Process> {
     let process = world.spawn(tree, None)?;
-    let out = process
-        .collected_stdout()
-        .context("standard output is collected")?;
-    block_on(out.changed(0));
-    ensure!(out.text() == "ready\n", "the tree said {:?}", out.text());
+    let said = world.said(&process)?;
+    ensure!(said == "ready\n", "the tree said {said:?}");
     Ok(process)
 }
 
@@ -70,7 +66,7 @@ pub(crate) fn candidates(row: Row) -> Result<Vec<Candidate>> {
     let floor = move || Ok(numbers("kill-and-reap", &[members])?[0]);
     let mut candidates = vec![Candidate::new(Name::FLOOR, move || Ok(floor))];
     candidates.extend(tiers().into_iter().map(|tier| {
-        let end = |_: &World, process: Process| Ok(block_on(process.terminate())?);
+        let end = |world: &World, process: Process| world.terminate(&process);
         candidate(
             Name::project(tier.name()),
             tree,

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use dsh_subprocess::{Error, ErrorKind, MAX_GRACE, Mechanism, Scrub};
+use dsh_subprocess::{Error, ErrorKind, MAX_GRACE, Scrub};
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pipe;
+use dsh_subprocess_sys::spawn::Session;
 
 use crate::LocalRuntime;
+use crate::choice::{self, Chosen};
+use crate::janitor::{self, Record};
 use crate::machine::{Machine, Parts};
-use crate::probe;
 use crate::spill::{SpillDirectory, SpillPlaces};
 
 /// How long the end of a tree is waited for after `SIGKILL`, unless told otherwise.
@@ -28,8 +30,22 @@ pub enum OwnershipChoice {
     Auto,
     /// A control group per tree, or an error.
     Cgroup,
+    /// A warden per tree that adopts every orphan of it, or an error. It needs no privilege.
+    Reaper,
     /// The process group and session.
     ProcessGroup,
+}
+
+/// Which session and process group children are started in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum SessionChoice {
+    /// A session of their own, without a controlling terminal: nothing they do reaches the host's terminal.
+    #[default]
+    Own,
+    /// The host's own: they can use its terminal, and get the signals that are typed there. Only where it is a control group
+    /// or a reaper that owns the trees; a process group cannot own what is in the host's.
+    Host,
 }
 
 /// What a child's standard input is where the spec gives it [data](dsh_subprocess::Stdin::Data).
@@ -63,16 +79,20 @@ pub enum KernelFeature {
     CgroupKill,
     /// `PIDFD_GET_INFO` with exit status (Linux 6.15); without it a status that somebody else took is unknown.
     PidfdGetInfo,
+    /// Running a program from a file in memory (`memfd_create`, which `vm.memfd_noexec` can forbid); without it the wardens
+    /// are run from a private file.
+    MemfdExec,
 }
 
 impl KernelFeature {
     /// Every feature.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Clone3,
         Self::CloneIntoCgroup,
         Self::CloseRange,
         Self::CgroupKill,
         Self::PidfdGetInfo,
+        Self::MemfdExec,
     ];
 
     fn name(self) -> &'static str {
@@ -82,6 +102,7 @@ impl KernelFeature {
             Self::CloseRange => "close-range",
             Self::CgroupKill => "cgroup-kill",
             Self::PidfdGetInfo => "pidfd-get-info",
+            Self::MemfdExec => "memfd-exec",
         }
     }
 
@@ -93,6 +114,7 @@ impl KernelFeature {
             Self::CloseRange => "the child walks its descriptor table",
             Self::CgroupKill => "the cgroup is frozen and its members are killed one by one",
             Self::PidfdGetInfo => "a status that somebody else in the host took is unknown",
+            Self::MemfdExec => "the wardens are run from a private file",
         }
     }
 
@@ -103,6 +125,7 @@ impl KernelFeature {
             Self::CloseRange => kernel.close_range,
             Self::CgroupKill => kernel.cgroup_kill,
             Self::PidfdGetInfo => kernel.pidfd_get_info,
+            Self::MemfdExec => kernel.memfd_exec,
         }
     }
 
@@ -114,6 +137,7 @@ impl KernelFeature {
             Self::CloseRange => kernel.close_range = false,
             Self::CgroupKill => kernel.cgroup_kill = false,
             Self::PidfdGetInfo => kernel.pidfd_get_info = false,
+            Self::MemfdExec => kernel.memfd_exec = false,
         }
     }
 }
@@ -156,6 +180,7 @@ impl FromStr for KernelFeature {
 #[must_use]
 pub struct LocalRuntimeBuilder {
     ownership: OwnershipChoice,
+    session: SessionChoice,
     without: Vec<KernelFeature>,
     kill_bound: Duration,
     scrub: Scrub,
@@ -167,6 +192,7 @@ impl Default for LocalRuntimeBuilder {
     fn default() -> Self {
         Self {
             ownership: OwnershipChoice::Auto,
+            session: SessionChoice::Own,
             without: Vec::new(),
             kill_bound: KILL_BOUND,
             scrub: Scrub::default(),
@@ -184,6 +210,12 @@ impl LocalRuntimeBuilder {
     /// Chooses the ownership mechanism. [`OwnershipChoice::Auto`] where it is not set.
     pub fn ownership(mut self, choice: OwnershipChoice) -> Self {
         self.ownership = choice;
+        self
+    }
+
+    /// Chooses the children's session. [`SessionChoice::Own`] where it is not set.
+    pub fn session(mut self, choice: SessionChoice) -> Self {
+        self.session = choice;
         self
     }
 
@@ -218,8 +250,9 @@ impl LocalRuntimeBuilder {
         self
     }
 
-    /// Sets the directory that kept spills are moved to. It is made with mode 0700, and must be private if it exists.
+    /// Sets the directory that kept spills are made in. It is made with mode 0700, and must be private if it exists.
     /// `dsh-subprocess/spills` below `XDG_STATE_HOME`, or below `~/.local/state`, where it is not set.
+    /// Until its stream has ended a file's name ends in `.partial`, and what a host that died had written stays so.
     pub fn kept_spills(mut self, directory: impl Into<PathBuf>) -> Self {
         self.spills.kept = Some(directory.into());
         self
@@ -231,7 +264,8 @@ impl LocalRuntimeBuilder {
         self
     }
 
-    /// Makes the runtime: probes the mechanisms, strongest first, and starts its thread.
+    /// Makes the runtime: probes the mechanisms, strongest first, and starts its thread. Another thread cleans up what dead
+    /// hosts of this user left on disk, where there is any.
     ///
     /// # Errors
     ///
@@ -257,43 +291,46 @@ impl LocalRuntimeBuilder {
         pipe::open_standard_descriptors()
             .map_err(|errno| failed("descriptors 0 to 2 cannot be opened", errno.into()))?;
         let null = pipe::null_device().map_err(|errno| failed("/dev/null cannot be opened", errno.into()))?;
-        let (leaves, kernel) = match self.ownership {
-            OwnershipChoice::ProcessGroup => (None, kernel),
-            OwnershipChoice::Cgroup => {
-                let (leaves, kernel) = probe::cgroup(kernel, &null).map_err(|why| {
-                    let message = format!("the cgroup mechanism does not work here: {why}");
-                    Error::new(ErrorKind::OwnershipUnavailable, "build", message)
-                })?;
-                (Some(leaves), kernel)
-            }
-            OwnershipChoice::Auto => match probe::cgroup(kernel, &null) {
-                Ok((leaves, kernel)) => (Some(leaves), kernel),
-                Err(why) => {
-                    tracing::debug!(why, "no cgroup per tree: the process group owns them");
-                    (None, kernel)
-                }
-            },
+        let session = match self.session {
+            SessionChoice::Own => Session::Own,
+            SessionChoice::Host => Session::Host,
         };
-        let mechanism = if leaves.is_some() {
-            Mechanism::Cgroup
-        } else {
-            Mechanism::ProcessGroup
-        };
+        janitor::sweep();
+        let record = Record::create()
+            .inspect_err(|why| tracing::debug!(%why, "what this runtime has on disk is not recorded"))
+            .ok();
+        let Chosen {
+            mechanism,
+            leaves,
+            warden,
+            kernel,
+        } = choice::choose(self.ownership, kernel, session, &null)?;
+        if let (Some(leaves), Some(record)) = (&leaves, &record)
+            && let Err(why) = record.set_group(leaves.path())
+        {
+            tracing::debug!(%why, "the runtime's cgroup is not recorded");
+        }
         let parts = Parts {
             kernel,
             mechanism,
             leaves,
+            warden,
+            session,
             kill_bound: self.kill_bound,
             scrub: self.scrub,
             data: self.data,
-            spills: SpillDirectory::new(self.spills),
+            spills: SpillDirectory::new(self.spills, record.clone()),
+            record: record.clone(),
             null,
         };
         let leaves = parts.leaves.clone();
         let machine = Machine::start(parts).map_err(|error| {
             // Nobody else knows of it yet.
-            if let Some(leaves) = leaves {
-                let _ = leaves.remove();
+            if let Some(leaves) = leaves
+                && leaves.remove().is_ok()
+                && let Some(record) = &record
+            {
+                record.forget(leaves.path());
             }
             failed("the runtime's thread cannot be started", error)
         })?;

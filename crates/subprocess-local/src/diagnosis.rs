@@ -2,10 +2,11 @@
 
 use dsh_subprocess::Mechanism;
 use dsh_subprocess_sys::kernel::{self, Kernel};
+use dsh_subprocess_sys::spawn::Session;
 use dsh_subprocess_sys::{limits, pipe, table};
 
 use crate::builder::KernelFeature;
-use crate::{owner, probe};
+use crate::{choice, janitor, owner, probe};
 
 /// What this machine gives a runtime, and why.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Diagnosis {
     pub features: Vec<FeatureReport>,
     /// The limits that bear on running processes.
     pub limits: Vec<Limit>,
+    /// Whether what this process leaves on disk, should it die, is found by the next start.
+    pub records: RecordsReport,
     /// What would make this machine better at it.
     pub improvements: Vec<String>,
 }
@@ -61,6 +64,16 @@ pub struct Limit {
     pub value: String,
 }
 
+/// Where runtimes record what they have on disk.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordsReport {
+    /// Whether they do.
+    pub works: bool,
+    /// Where, or why not.
+    pub finding: String,
+}
+
 /// Probes this machine. It starts one or two processes that end at once, and leaves nothing behind.
 ///
 /// ```
@@ -70,22 +83,34 @@ pub struct Limit {
 /// ```
 pub fn diagnose() -> Diagnosis {
     let kernel = Kernel::get();
-    let cgroup = cgroup(kernel);
-    let process_group = process_group();
-    let (mechanism, why) = if cgroup.works {
-        (Mechanism::Cgroup, "the strongest mechanism works here".to_owned())
-    } else {
-        (
-            Mechanism::ProcessGroup,
-            format!("no cgroup per tree can be made: {}", cgroup.finding),
-        )
+    let candidates = vec![cgroup(kernel), reaper(kernel), process_group()];
+    let works = |mechanism: &Mechanism| {
+        candidates
+            .iter()
+            .any(|candidate| candidate.works && candidate.mechanism == *mechanism)
     };
+    let order = choice::order();
+    let mechanism = order.iter().find(|mechanism| works(mechanism)).cloned().unwrap_or(Mechanism::ProcessGroup);
+    let why = if mechanism == order[0] {
+        if mechanism == Mechanism::Reaper {
+            "this process adopts orphans (it is process 1 or a subreaper), so the reaper is the first choice, and it works here".to_owned()
+        } else {
+            "the strongest mechanism works here".to_owned()
+        }
+    } else {
+        let refused = candidates.iter().filter(|candidate| !candidate.works);
+        let reasons: Vec<String> = refused.map(|candidate| format!("{}: {}", candidate.mechanism, candidate.finding)).collect();
+        format!("what is stronger does not work here: {}", reasons.join("; "))
+    };
+    let warded = works(&Mechanism::Reaper);
+    let records = records();
     Diagnosis {
-        weaknesses: owner::ownership(&mechanism, true).weaknesses,
-        improvements: improvements(kernel, &cgroup),
+        weaknesses: owner::ownership(&mechanism, true, warded).weaknesses,
+        improvements: improvements(kernel, works(&Mechanism::Cgroup), &records),
+        records,
         mechanism,
         why,
-        candidates: vec![cgroup, process_group],
+        candidates,
         features: KernelFeature::ALL
             .into_iter()
             .map(|feature| report(feature, kernel))
@@ -119,6 +144,24 @@ fn cgroup(kernel: Kernel) -> Candidate {
     }
 }
 
+fn reaper(kernel: Kernel) -> Candidate {
+    let tried = pipe::null_device()
+        .map_err(|errno| format!("/dev/null cannot be opened: {errno}"))
+        .and_then(|null| probe::reaper(kernel, Session::Own, &null));
+    let (works, finding) = match tried {
+        Ok(wardens) => {
+            wardens.goodbye();
+            (true, "a warden started a child, and adopts the orphans of its tree".to_owned())
+        }
+        Err(why) => (false, why),
+    };
+    Candidate {
+        mechanism: Mechanism::Reaper,
+        works,
+        finding,
+    }
+}
+
 fn process_group() -> Candidate {
     let finding = if table::is_ours() {
         "sessions and process groups are there, and the process table shows this pid namespace"
@@ -129,6 +172,19 @@ fn process_group() -> Candidate {
         mechanism: Mechanism::ProcessGroup,
         works: true,
         finding: finding.to_owned(),
+    }
+}
+
+fn records() -> RecordsReport {
+    match janitor::look() {
+        Ok(path) => RecordsReport {
+            works: true,
+            finding: format!("in {}", path.display()),
+        },
+        Err(why) => RecordsReport {
+            works: false,
+            finding: why.to_string(),
+        },
     }
 }
 
@@ -164,9 +220,9 @@ fn limits() -> Vec<Limit> {
     ]
 }
 
-fn improvements(kernel: Kernel, cgroup: &Candidate) -> Vec<String> {
+fn improvements(kernel: Kernel, cgroup_works: bool, records: &RecordsReport) -> Vec<String> {
     let mut improvements = Vec::new();
-    if !cgroup.works {
+    if !cgroup_works {
         improvements.push(
             "let this process make cgroups below its own: under systemd run it in a unit with Delegate=yes (or by \
              `systemd-run --user --scope -p Delegate=yes`), in a container mount /sys/fs/cgroup writable"
@@ -189,6 +245,12 @@ fn improvements(kernel: Kernel, cgroup: &Candidate) -> Vec<String> {
         improvements.push(
             "raise the limit of open descriptors (ulimit -n): each live child takes up to three".to_owned(),
         );
+    }
+    if !records.works {
+        improvements.push(format!(
+            "make records possible ({}): without, the next start does not remove what a host that was killed left on disk",
+            records.finding
+        ));
     }
     if !table::is_ours() {
         improvements.push(

@@ -6,8 +6,10 @@ use dsh_subprocess::{Environment, Error, ErrorKind, MayHaveStarted, WorldPath, W
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::limits;
 use dsh_subprocess_sys::spawn::{ExecFailure, FailedStep, Program, StartError};
+use dsh_subprocess_sys::warden::{LaunchError, StartWardenError};
 
 use crate::lookup;
+use crate::warden::RefusedTree;
 
 /// File types in a mode (inode(7)).
 const TYPE: u32 = 0o170_000;
@@ -69,6 +71,51 @@ pub(crate) fn start(failure: &StartError) -> Error {
     }
 }
 
+/// No warden could be had for a tree.
+pub(crate) fn no_warden(refused: &RefusedTree) -> Error {
+    match refused {
+        RefusedTree::Io(errno) => no_child("a warden for the tree", *errno),
+        RefusedTree::Start(cause) => {
+            let (kind, why) = match cause {
+                StartWardenError::Resource { what, source } => return no_child(what, *source),
+                StartWardenError::Start(failure) => return start(failure),
+                other => (ErrorKind::OwnershipUnavailable, chain(other)),
+            };
+            Error::new(kind, "spawn", format!("the runtime's warden could not be started: {why}"))
+        }
+    }
+}
+
+/// A tree's warden could not be told what to start.
+pub(crate) fn unlaunched(cause: &LaunchError) -> Error {
+    match cause {
+        LaunchError::Block(errno) => no_child("a file in memory for the arguments and the environment", *errno),
+        LaunchError::Send(errno) => no_child("the message to the tree's warden", *errno),
+        LaunchError::Unsupported => Error::new(ErrorKind::InvalidSpec, "spawn", cause.to_string()),
+    }
+}
+
+/// An error with all that caused it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// The warden that was to start the target ended, or never answered.
+pub(crate) fn lost_warden(how: &str) -> Error {
+    Error::new(
+        ErrorKind::OwnershipLost,
+        "spawn",
+        format!("the warden that was to start the target {how}; whatever it started is ended"),
+    )
+    .with_started(MayHaveStarted::Unknown)
+}
+
 /// A child that never reached its program.
 pub(crate) fn exec(failure: &ExecFailure, program: &Program, asked: &Asked) -> Error {
     let errno = Errno::from_raw_os_error(failure.errno);
@@ -103,6 +150,11 @@ pub(crate) fn exec(failure: &ExecFailure, program: &Program, asked: &Asked) -> E
                 "the host's descriptors could not be closed in the child: {}",
                 cause(errno)
             ),
+            errno,
+        ),
+        FailedStep::Limits => error(
+            ErrorKind::Os,
+            format!("the child's resource limits could not be set: {}", cause(errno)),
             errno,
         ),
     }

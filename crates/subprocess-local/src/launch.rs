@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{
-    CONTROL_VARIABLE, Collect, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Output, PipeReader,
+    CONTROL_VARIABLE, Collect, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Mechanism, Output, PipeReader,
     PipeWriter, Process, ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
 };
 use dsh_subprocess_sys::Errno;
@@ -26,6 +26,7 @@ use crate::raw_pipe::{PipeEnd, RawReader, RawWriter};
 use crate::spill::StreamSpill;
 use crate::stream::Stream;
 use crate::tree::Tree;
+use crate::warden;
 
 /// The number of a child's control descriptor, which the clone puts right after the standard ones.
 const CONTROL_DESCRIPTOR: &str = "3";
@@ -100,7 +101,21 @@ fn launch(
         cwd: spec.cwd,
         environment,
     };
-    let Cloned { started, leaf, born } = clone(machine, &asked, &ends, control.as_ref())?;
+    if machine.mechanism == Mechanism::Reaper
+        && let Some(wardens) = &machine.warden
+    {
+        let program = program(&asked);
+        let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
+        let order = Launch {
+            stdio,
+            control: control.as_ref().map(AsFd::as_fd),
+            session: machine.session,
+            cgroup: None,
+            join_cgroup: None,
+        };
+        return warden::launch(tree, wardens, (program, asked), order, spec.grace, HANDSHAKE);
+    }
+    let Cloned { started, leaf, born } = clone(machine, &asked, &ends, control.as_ref(), spec.grace)?;
     // The child has its copies now; ours would keep the streams from ending.
     drop((ends, control));
     match started {
@@ -143,6 +158,7 @@ fn clone(
     asked: &Asked,
     ends: &[ChildEnd; 3],
     control: Option<&OwnedFd>,
+    grace: Duration,
 ) -> Result<Cloned, Error> {
     let group = |errno: Errno| failure::no_child("the cgroup of the tree", errno);
     let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
@@ -150,7 +166,7 @@ fn clone(
         let mut leaf = machine
             .leaves
             .as_ref()
-            .map(|leaves| leaves.take().map_err(group))
+            .map(|leaves| leaves.take(grace).map_err(group))
             .transpose()?;
         let entrance = match leaf.as_mut().map(Leaf::entrance).transpose() {
             Ok(entrance) => entrance,
@@ -167,6 +183,7 @@ fn clone(
         let launch = Launch {
             stdio,
             control: control.map(AsFd::as_fd),
+            session: machine.session,
             cgroup,
             join_cgroup,
         };

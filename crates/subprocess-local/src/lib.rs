@@ -6,11 +6,14 @@
 
 mod blocking;
 mod builder;
+mod choice;
 mod diagnosis;
+mod drive;
 mod driver;
 mod environment;
 mod failure;
 mod feed;
+mod janitor;
 mod ladder;
 mod launch;
 mod lookup;
@@ -24,9 +27,12 @@ mod runtime;
 mod spill;
 mod stream;
 mod tree;
+mod warden;
 
-pub use builder::{DataTransport, KernelFeature, LocalRuntimeBuilder, OwnershipChoice, UnknownKernelFeature};
-pub use diagnosis::{Candidate, Diagnosis, FeatureReport, Limit, diagnose};
+pub use builder::{
+    DataTransport, KernelFeature, LocalRuntimeBuilder, OwnershipChoice, SessionChoice, UnknownKernelFeature,
+};
+pub use diagnosis::{Candidate, Diagnosis, FeatureReport, Limit, RecordsReport, diagnose};
 pub use runtime::LocalRuntime;
 
 /// Runs the examples of the project's front page.

@@ -7,20 +7,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use dsh_subprocess::{Error, ErrorKind, Mechanism, Member, Scrub, SpawnSpec};
+use dsh_subprocess::{Error, ErrorKind, Mechanism, Member, Ownership, Scrub, SpawnSpec};
 use dsh_subprocess_sys::identity;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::Pid;
+use dsh_subprocess_sys::spawn::Session;
 
 use crate::blocking::Blocking;
 use crate::builder::DataTransport;
 use crate::environment::AmbientEnvironment;
+use crate::janitor::Record;
 use crate::owner::{self, Leaves};
 use crate::promise::Promise;
 use crate::reactor::{Reactor, lock};
 use crate::spill::SpillDirectory;
 use crate::stream::PipeRoom;
 use crate::tree::Tree;
+use crate::warden::RuntimeWarden;
 
 /// Bytes that the grown pipes of one runtime may take together.
 const PIPE_ROOM: usize = 16 * 1024 * 1024;
@@ -33,6 +36,9 @@ pub(crate) struct Machine {
     pub(crate) kernel: Kernel,
     pub(crate) mechanism: Mechanism,
     pub(crate) leaves: Option<Arc<Leaves>>,
+    /// Who ends the trees when this process does not live to do it. On process groups nobody.
+    pub(crate) warden: Option<Arc<RuntimeWarden>>,
+    pub(crate) session: Session,
     pub(crate) kill_bound: Duration,
     pub(crate) environment: AmbientEnvironment,
     pub(crate) data: DataTransport,
@@ -56,7 +62,9 @@ pub(crate) struct Machine {
 #[derive(Debug)]
 struct Belongings {
     leaves: Option<Arc<Leaves>>,
+    warden: Option<Arc<RuntimeWarden>>,
     spills: Arc<SpillDirectory>,
+    record: Option<Arc<Record>>,
     removed: Promise<()>,
 }
 
@@ -67,10 +75,18 @@ impl Belongings {
             return;
         }
         self.spills.remove();
-        if let Some(leaves) = &self.leaves
-            && let Err(errno) = leaves.remove()
-        {
-            tracing::debug!(%errno, "the runtime's cgroup could not be removed");
+        if let Some(leaves) = &self.leaves {
+            match (leaves.remove(), &self.record) {
+                (Ok(()), Some(record)) => record.forget(leaves.path()),
+                (Ok(()), None) => {}
+                (Err(errno), _) => tracing::debug!(%errno, "the runtime's cgroup could not be removed"),
+            }
+        }
+        if let Some(record) = &self.record {
+            record.remove();
+        }
+        if let Some(warden) = &self.warden {
+            warden.goodbye();
         }
         self.removed.set(());
         self.removed.wake();
@@ -90,10 +106,13 @@ pub(crate) struct Parts {
     pub(crate) kernel: Kernel,
     pub(crate) mechanism: Mechanism,
     pub(crate) leaves: Option<Arc<Leaves>>,
+    pub(crate) warden: Option<Arc<RuntimeWarden>>,
+    pub(crate) session: Session,
     pub(crate) kill_bound: Duration,
     pub(crate) scrub: Scrub,
     pub(crate) data: DataTransport,
     pub(crate) spills: Arc<SpillDirectory>,
+    pub(crate) record: Option<Arc<Record>>,
     pub(crate) null: OwnedFd,
 }
 
@@ -110,16 +129,23 @@ impl Machine {
         };
         let belongings = Arc::new(Belongings {
             leaves: parts.leaves.clone(),
+            warden: parts.warden.clone(),
             spills: Arc::clone(&parts.spills),
+            record: parts.record,
             removed: Promise::new(),
         });
         let removed = Arc::clone(&belongings);
         let reactor = Reactor::start("dsh-io", left, move || removed.remove())?;
+        if let Some(warden) = &parts.warden {
+            warden.watch(&reactor)?;
+        }
         let started = Arc::new(Self {
             process: identity::pid(),
             kernel: parts.kernel,
             mechanism: parts.mechanism,
             leaves: parts.leaves,
+            warden: parts.warden,
+            session: parts.session,
             kill_bound: parts.kill_bound,
             environment: AmbientEnvironment::new(parts.scrub),
             data: parts.data,
@@ -191,6 +217,15 @@ impl Machine {
         }
     }
 
+    /// Finds the tree that is not over and whose target has, or had, this pid.
+    pub(crate) fn tree(&self, pid: u32) -> Option<Arc<Tree>> {
+        lock(&self.trees)
+            .live
+            .values()
+            .find(|tree| tree.pid() == Some(pid))
+            .cloned()
+    }
+
     /// Lets no more trees in, and returns those that are left.
     pub(crate) fn close(&self) -> Vec<Arc<Tree>> {
         let mut trees = lock(&self.trees);
@@ -213,18 +248,35 @@ impl Machine {
         }
     }
 
-    /// Ends a runtime that nobody refers to any more: kills what is left, and waits for nothing.
+    /// Ends a runtime that nobody refers to any more, and waits for nothing. Where a warden goes on with the ladder should
+    /// this process end meanwhile, the trees get their grace; otherwise they are killed.
     pub(crate) fn abandon(&self) {
         let trees = self.close();
         let over = || trees.iter().all(|tree| tree.is_over());
         if !over() {
-            self.kill_all();
+            if self.is_warded() {
+                for tree in &trees {
+                    tree.terminate();
+                }
+            } else {
+                self.kill_all();
+            }
         }
         if over() {
             // Removed here and now: a host that is about to exit would take the thread with it before it came to that.
             self.belongings.remove();
         }
         self.shut_down();
+    }
+
+    /// Whether a warden sees this process's end.
+    pub(crate) fn is_warded(&self) -> bool {
+        self.warden.as_ref().is_some_and(|warden| warden.is_there())
+    }
+
+    /// States the mechanism, and what it does not guarantee for a tree.
+    pub(crate) fn ownership(&self, has_session: bool) -> Ownership {
+        owner::ownership(&self.mechanism, has_session, self.is_warded())
     }
 
     /// Ends the runtime's threads as soon as the last tree is over, and removes what it has on disk.

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd;
-use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, Started, start};
+use dsh_subprocess_sys::table;
+use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, Session, Started, start};
 
+use crate::failure;
 use crate::owner::{Entrance, Leaves};
+use crate::warden::{Launched, RuntimeWarden};
 
 /// Makes the runtime's group and has a child born in a leaf of it. Returns the kernel features that this takes here.
 ///
@@ -41,7 +44,7 @@ fn with_kernel(kernel: Kernel, null: &OwnedFd) -> Result<(Arc<Leaves>, Kernel), 
 }
 
 fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), String> {
-    let mut leaf = leaves.take().map_err(|errno| {
+    let mut leaf = leaves.take(Duration::ZERO).map_err(|errno| {
         format!(
             "a group cannot be made below {}: {errno}",
             leaves.path().display()
@@ -64,6 +67,7 @@ fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), 
         Launch {
             stdio,
             control: None,
+            session: Session::Own,
             cgroup,
             join_cgroup,
         },
@@ -104,4 +108,42 @@ fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), 
             leaves.path().display()
         )
     })
+}
+
+/// Starts the runtime's warden and has a tree warden start a child, which executes nothing: see [`cgroup`].
+pub(crate) fn reaper(kernel: Kernel, session: Session, null: &OwnedFd) -> Result<Arc<RuntimeWarden>, String> {
+    if !table::is_ours() {
+        return Err("/proc is not there, or shows another pid namespace, so members could not be found".to_owned());
+    }
+    if !table::lists_descendants() {
+        return Err("the kernel does not list the children of a thread in /proc (CONFIG_PROC_CHILDREN)".to_owned());
+    }
+    let wardens = RuntimeWarden::start(kernel, session)
+        .map_err(|error| format!("the runtime's warden could not be started: {}", failure::chain(&error)))?;
+    let mut warden = wardens
+        .tree()
+        .map_err(|error| format!("no warden for a tree could be made: {}", failure::chain(&error)))?;
+    let program = Program::new([b"probe".as_slice()], [], [b"/dev/null".as_slice()], b"/");
+    let stdio = [Descriptor::From(null.as_fd()); 3];
+    let order = Launch {
+        stdio,
+        control: None,
+        session,
+        cgroup: None,
+        join_cgroup: None,
+    };
+    match warden.launch(&program, order, Duration::ZERO, Duration::from_secs(5)) {
+        Ok(Launched::Failed(failure)) if failure.step == FailedStep::Exec => {
+            wardens.give_back(warden);
+            Ok(wardens)
+        }
+        Ok(Launched::Failed(failure)) => Err(format!(
+            "a warden's child failed: {:?}: {}",
+            failure.step,
+            std::io::Error::from_raw_os_error(failure.errno)
+        )),
+        Ok(Launched::NoChild(error)) => Err(format!("a warden cannot clone a child: {}", failure::chain(&error))),
+        Ok(other) => Err(format!("a warden did not do as it was told: {other:?}")),
+        Err(error) => Err(format!("a warden could not be told what to start: {}", failure::chain(&error))),
+    }
 }

@@ -1,18 +1,21 @@
-//! The thread that waits: for output, for the end of processes, for deadlines.
+//! What waits: for output, for the end of processes, for deadlines.
 //!
-//! A runtime has one. A second one, made when the first stream spills, serves only the streams that are being written to
-//! files, so that a slow disk slows nobody else. Nothing here polls: with nothing to do the thread sleeps in one system
-//! call, for ever.
+//! One thread at a time waits and serves what became ready: it has the [`Drive`]. A caller's thread takes it while it blocks
+//! on a future (see `drive`). Whenever nobody does, the reactor's own thread takes it as soon as there is something to serve.
+//! Nothing here polls: with nothing to do that thread sleeps in one system call, for ever.
+//!
+//! A runtime has one reactor. A second one, made when the first stream spills, serves only the streams that are being
+//! written to files, so that a slow disk slows nobody else.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread;
 use std::time::Instant;
 
-use dsh_subprocess_sys::event::{Interest, Poller, Ready};
+use dsh_subprocess_sys::event::{Interest, Patience, Poller, Ready};
 use dsh_subprocess_sys::identity;
 use dsh_subprocess_sys::signal;
 
@@ -20,9 +23,11 @@ use crate::feed::Feed;
 use crate::raw_pipe::PipeEnd;
 use crate::stream::Stream;
 use crate::tree::Tree;
+use crate::warden::RuntimeWarden;
 
-/// Bytes read at a time. Large enough to empty a grown pipe in few calls, small enough for a core's own cache.
-pub(crate) const CHUNK: usize = 256 * 1024;
+/// Bytes read at a time. Large enough to empty a grown pipe in few calls, and for the copy of what is retained of each read,
+/// usually its last 64 KiB, to be small beside it; small enough for a core's own cache.
+pub(crate) const CHUNK: usize = 512 * 1024;
 
 /// A token that no source has.
 const NOBODY: u64 = u64::MAX - 1;
@@ -47,25 +52,49 @@ pub(crate) enum Source {
     Feed(Arc<Feed>),
     /// A caller's end of a raw pipe.
     Pipe(Arc<PipeEnd>),
+    /// The socket of a tree's warden.
+    TreeWarden(Arc<Tree>),
+    /// The socket of the runtime's warden.
+    Warden(Arc<RuntimeWarden>),
 }
 
 /// Names a deadline, so that it can be taken back.
 pub(crate) type TimerKey = (Instant, u64);
 
-/// The shared half of the thread: anybody may add sources and deadlines.
+/// What all threads share: anybody may add sources and deadlines.
 #[derive(Debug)]
 pub(crate) struct Reactor {
     /// The process that has the thread.
     process: u32,
     poller: Poller,
+    /// Locked by the thread that waits and serves. Nobody waits for this lock: whoever does not get it has nothing to do.
+    drive: Mutex<Buffers>,
     sources: Mutex<HashMap<u64, Source>>,
     timers: Mutex<BTreeMap<TimerKey, Weak<Tree>>>,
     /// Sources to be served although nothing is ready.
     requests: Mutex<Vec<Source>>,
+    /// What is left to do when everybody who waits has been told.
+    chores: Mutex<Vec<Chore>>,
     /// Never used twice, so that a late event of a closed descriptor finds nobody.
     next: AtomicU64,
     /// The thread is to end once this is set and nothing is left to wait for.
     closing: AtomicBool,
+}
+
+/// Work that nobody waits for.
+struct Chore(Box<dyn FnOnce() + Send>);
+
+impl std::fmt::Debug for Chore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Chore")
+    }
+}
+
+/// The memory of whoever drives.
+#[derive(Debug)]
+struct Buffers {
+    ready: Vec<Ready>,
+    chunk: Vec<u8>,
 }
 
 impl Reactor {
@@ -79,9 +108,14 @@ impl Reactor {
         let reactor = Arc::new(Self {
             process: identity::pid(),
             poller: Poller::new()?,
+            drive: Mutex::new(Buffers {
+                ready: Vec::new(),
+                chunk: vec![0; CHUNK],
+            }),
             sources: Mutex::default(),
             timers: Mutex::default(),
             requests: Mutex::default(),
+            chores: Mutex::default(),
             next: AtomicU64::new(0),
             closing: AtomicBool::new(false),
         });
@@ -145,10 +179,16 @@ impl Reactor {
         }
     }
 
-    /// Has the thread serve a source, whether or not anything is ready.
+    /// Has a source served, whether or not anything is ready.
     pub(crate) fn request(&self, source: Source) {
         lock(&self.requests).push(source);
         self.poller.ring();
+    }
+
+    /// Puts work off until the next thread that drives is about to sleep. Nobody may wait for it: a runtime to which nothing
+    /// happens any more does not do it before its end, or at all when the process ends first.
+    pub(crate) fn put_off(&self, work: impl FnOnce() + Send + 'static) {
+        lock(&self.chores).push(Chore(Box::new(work)));
     }
 
     /// Takes a deadline back.
@@ -178,11 +218,38 @@ impl Reactor {
         }
     }
 
+    /// Wakes the thread that drives, or the next one that will.
+    pub(crate) fn ring(&self) {
+        self.poller.ring();
+    }
+
+    /// Takes the drive, unless somebody has it, or the reactor's own thread is to see its end, or this is a forked child.
+    pub(crate) fn try_drive(self: &Arc<Self>) -> Option<Drive<'_>> {
+        if self.is_closing() || identity::pid() != self.process {
+            return None;
+        }
+        let drive = self.take_drive()?;
+        // The reactor's own thread need not wake up meanwhile. Where this comes too late it finds the drive taken.
+        self.poller.disarm();
+        Some(drive)
+    }
+
+    fn take_drive(self: &Arc<Self>) -> Option<Drive<'_>> {
+        let buffers = match self.drive.try_lock() {
+            Ok(buffers) => buffers,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Drive {
+            reactor: self,
+            buffers: Some(buffers),
+        })
+    }
+
+    /// Runs the reactor's own thread.
     fn run(self: Arc<Self>, left: &dyn Fn() -> bool, last: impl FnOnce()) {
         let mut last = Some(last);
-        let mut events = Vec::new();
-        let mut ready = Vec::new();
-        let mut chunk = vec![0_u8; CHUNK];
+        self.poller.arm();
         loop {
             if self.closing.load(Ordering::Acquire) && !left() {
                 if let Some(last) = last.take() {
@@ -192,28 +259,16 @@ impl Reactor {
                     return;
                 }
             }
-            if let Err(errno) = self.poller.wait(&mut events, &mut ready) {
+            if let Err(errno) = self.poller.stand_by() {
                 tracing::error!(%errno, "the wait for events failed");
                 return;
             }
-            for event in &ready {
-                let source = lock(&self.sources).get(&event.token).cloned();
-                if let Some(source) = source {
-                    self.serve(source, *event, &mut chunk);
-                }
+            // Where somebody else drives, the end of that arms the poller again.
+            if let Some(mut drive) = self.take_drive() {
+                drive.wait(Patience::None);
+                drive.serve();
+                drive.tidy();
             }
-            let requests = std::mem::take(&mut *lock(&self.requests));
-            for source in requests {
-                self.serve(
-                    source,
-                    Ready {
-                        token: NOBODY,
-                        hung_up: false,
-                    },
-                    &mut chunk,
-                );
-            }
-            self.run_timers();
         }
     }
 
@@ -221,8 +276,10 @@ impl Reactor {
     /// this tree.
     fn serve(self: &Arc<Self>, source: Source, event: Ready, chunk: &mut [u8]) {
         let tree = match &source {
-            Source::Leader(tree) | Source::Member(tree) | Source::Group(tree) => Some(Arc::clone(tree)),
-            Source::Stream(_) | Source::Feed(_) | Source::Pipe(_) => None,
+            Source::Leader(tree) | Source::Member(tree) | Source::Group(tree) | Source::TreeWarden(tree) => {
+                Some(Arc::clone(tree))
+            }
+            Source::Stream(_) | Source::Feed(_) | Source::Pipe(_) | Source::Warden(_) => None,
         };
         let served = catch_unwind(AssertUnwindSafe(|| match source {
             Source::Leader(tree) => tree.leader_ended(),
@@ -231,6 +288,8 @@ impl Reactor {
             Source::Stream(stream) => stream.drain(self, chunk),
             Source::Feed(feed) => feed.write(),
             Source::Pipe(end) => end.ready(event.hung_up),
+            Source::TreeWarden(tree) => tree.warden_spoke(),
+            Source::Warden(warden) => warden.heard(),
         }));
         if served.is_err() {
             // Its descriptor may be ready for ever.
@@ -262,5 +321,65 @@ impl Reactor {
                 tree.lost();
             }
         }
+    }
+}
+
+/// The right to wait and to serve. It is given up before any code runs that may take long.
+pub(crate) struct Drive<'a> {
+    reactor: &'a Arc<Reactor>,
+    /// There until the drop.
+    buffers: Option<MutexGuard<'a, Buffers>>,
+}
+
+impl Drive<'_> {
+    /// Waits until there is something to serve. `false` when it cannot.
+    pub(crate) fn wait(&mut self, patience: Patience) -> bool {
+        let Some(buffers) = &mut self.buffers else {
+            return false;
+        };
+        let waited = self.reactor.poller.wait(patience, &mut buffers.ready);
+        if let Err(errno) = waited {
+            tracing::error!(%errno, "the wait for events failed");
+        }
+        waited.is_ok()
+    }
+
+    /// Serves what is ready, what was requested, and the deadlines that have passed.
+    pub(crate) fn serve(&mut self) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let Buffers { ready, chunk, .. } = &mut **buffers;
+        for event in ready.drain(..) {
+            let source = lock(&self.reactor.sources).get(&event.token).cloned();
+            if let Some(source) = source {
+                self.reactor.serve(source, event, chunk);
+            }
+        }
+        let requests = std::mem::take(&mut *lock(&self.reactor.requests));
+        for source in requests {
+            let nothing = Ready {
+                token: NOBODY,
+                hung_up: false,
+            };
+            self.reactor.serve(source, nothing, chunk);
+        }
+        self.reactor.run_timers();
+    }
+
+    /// Does what was put off.
+    pub(crate) fn tidy(&mut self) {
+        let chores = std::mem::take(&mut *lock(&self.reactor.chores));
+        for Chore(work) in chores {
+            // Its panic was told by the panic hook, and is nobody else's.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
+    }
+}
+
+impl Drop for Drive<'_> {
+    fn drop(&mut self) {
+        drop(self.buffers.take());
+        // Only now: the reactor's own thread must find the drive free when this wakes it, or else another driver, who
+        // comes here in its turn.
+        self.reactor.poller.arm();
     }
 }

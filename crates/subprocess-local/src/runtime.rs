@@ -6,17 +6,19 @@ use dsh_subprocess::{
     Capabilities, Error, ErrorKind, Lookup, MayHaveStarted, Ownership, Process, SpawnSpec, SubprocessRuntime,
     WorldPath, WorldString,
 };
+use dsh_subprocess_sys::pidfd::Signal;
 use futures_core::future::BoxFuture;
 
 use crate::machine::Machine;
 use crate::tree::Tree;
-use crate::{LocalRuntimeBuilder, launch, lookup, owner};
+use crate::{LocalRuntimeBuilder, drive, launch, lookup};
 
 /// The world of this machine.
 ///
 /// Cloning it gives another reference to the same runtime. Dropping the last one, without
 /// [`dispose`](SubprocessRuntime::dispose), sends `SIGKILL` to every tree that is left and neither blocks nor panics.
-/// A runtime has a thread of its own, which sleeps while nothing happens; it needs no executor.
+/// A runtime has a thread of its own, which sleeps while nothing happens; it needs no executor, and its futures may be
+/// awaited under any. A thread that has nothing to do but wait is served best by [`block_on`](Self::block_on).
 ///
 /// ```
 /// use dsh_subprocess::{Collect, ErrorOutput, Output, SpawnSpec, Stdin, SubprocessRuntime};
@@ -36,10 +38,10 @@ use crate::{LocalRuntimeBuilder, launch, lookup, owner};
 ///     control: false,
 ///     cancel: Default::default(),
 /// })?;
-/// let outcome = pollster::block_on(process.done())?;
+/// let outcome = world.block_on(process.done())?;
 /// assert_eq!(outcome.code(), Some(7));
 /// assert_eq!(process.collected_stdout().unwrap().text(), "hello\n");
-/// pollster::block_on(world.dispose())?;
+/// world.block_on(world.dispose())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -81,9 +83,73 @@ impl LocalRuntime {
         &self.0.0
     }
 
+    /// Runs a future to its end on this thread, which waits for the runtime's processes meanwhile.
+    ///
+    /// For a thread that has nothing else to do until then. Under tokio or another executor nothing like it is needed, and
+    /// every other way to block on a future works as well. This one saves a thread switch: the end of a process wakes this
+    /// thread itself, not the runtime's own, which would then have to wake this one.
+    ///
+    /// The future may be any: one of another runtime's, or one that has nothing to do with processes. Any number of threads
+    /// may block at once, and a future may block in its turn: one of them waits for the runtime, and the others sleep. While
+    /// the code of the future has the thread, the runtime's own thread drains and reaps. The wakers of other futures of this
+    /// runtime may run on this thread.
+    ///
+    /// In a process that was forked from the runtime's own it only sleeps until the future is woken.
+    ///
+    /// ```
+    /// # use dsh_subprocess::{Collect, ErrorOutput, Output, SpawnSpec, Stdin, SubprocessRuntime};
+    /// # let world = dsh_subprocess_local::LocalRuntime::new()?;
+    /// # let spec = SpawnSpec {
+    /// #     argv: vec!["true".into()],
+    /// #     cwd: "/".into(),
+    /// #     env: Default::default(),
+    /// #     stdin: Stdin::Ignore,
+    /// #     stdout: Output::Collect(Collect { max_bytes: 65_536, head_bytes: 0, spill: None }),
+    /// #     stderr: ErrorOutput::Merge,
+    /// #     grace: std::time::Duration::from_secs(3),
+    /// #     drain: std::time::Duration::from_secs(1),
+    /// #     control: false,
+    /// #     cancel: Default::default(),
+    /// # };
+    /// let process = world.spawn(spec)?;
+    /// assert!(world.block_on(process.done())?.success());
+    /// world.block_on(world.dispose())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the future does.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        drive::block_on(&self.machine().reactor, future)
+    }
+
     /// Returns the mechanism that owns the trees started from now on, and what it does not guarantee.
     pub fn ownership(&self) -> Ownership {
-        owner::ownership(&self.machine().mechanism, true)
+        self.machine().ownership(true)
+    }
+
+    /// Sends a signal, by its number, once to every member of a tree, which is named by its target's pid. A tree that is over
+    /// gets none: its numbers may be a stranger's.
+    ///
+    /// A stopped member acts on it when it is continued. What it does to a tree is the caller's to know; to end one there is
+    /// [`Process::terminate`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSpec`](ErrorKind::InvalidSpec) for a number that is no signal's; [`Os`](ErrorKind::Os) when the members could not be
+    /// listed.
+    pub fn signal(&self, pid: u32, signal: i32) -> Result<(), Error> {
+        let machine = self.machine();
+        machine.check_usable("signal")?;
+        let Some(named) = Signal::from_named_raw(signal) else {
+            let message = format!("{signal} is the number of no signal");
+            return Err(Error::new(ErrorKind::InvalidSpec, "signal", message));
+        };
+        let Some(tree) = machine.tree(pid) else { return Ok(()) };
+        tree.signal(named).map_err(|errno| {
+            Error::new(ErrorKind::Os, "signal", format!("the members of the tree of {pid} could not be listed: {errno}"))
+        })
     }
 
     /// Sends `SIGKILL` to every tree at once and waits for nothing: for a host that is about to exit.

@@ -6,6 +6,7 @@
 //! * [`spawn`]: one clone, one exec, and what happens in between
 //! * [`pidfd`]: waiting for a process and signalling it without naming a number that could be reused
 //! * [`cgroup`]: control groups as owners of trees
+//! * [`directory`]: directories by descriptor, and their removal
 //! * [`table`]: the process table: sessions, members, commands, holders of a pipe
 //! * [`event`]: readiness, and waking the thread that waits for it
 //! * [`mod@file`]: private files, and whether a file can be executed
@@ -14,6 +15,8 @@
 //! * [`identity`]: which process this is, also after a fork
 //! * [`kernel`]: what this kernel can do
 //! * [`limits`]: limits that bear on running processes
+//! * [`orphans`]: where processes go whose parent has ended
+//! * [`warden`]: starting wardens, and talking to them
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -26,7 +29,10 @@
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub use linux::{cgroup, event, file, identity, kernel, limits, pidfd, pipe, signal, spawn, table};
+pub use linux::{
+    cgroup, directory, event, file, identity, kernel, limits, orphans, pidfd, pipe, signal, spawn, table,
+    warden,
+};
 
 /// An error number.
 pub use rustix::io::Errno;

@@ -1,8 +1,9 @@
 //! Who may depend on whom.
 //!
 //! Dependencies point one way: the seam and the system calls know nothing of each other, a world builds on both, and
-//! whoever uses a world chooses it at the outermost edge. The table is the rule; a package that is not in it fails the
-//! check, so that a new room begins with the question whom it may know.
+//! whoever uses a world chooses it at the outermost edge. The warden builds on nothing at all, and the system calls on it:
+//! what a host and a warden share is compiled into a program that has no other crate. The table is the rule; a package
+//! that is not in it fails the check, so that a new room begins with the question whom it may know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +51,7 @@ const ERASED_ERRORS: Ban = Ban {
 const LIBRARY: &[&Ban] = &[&OS_CALLS, &EXECUTOR, &ERASED_ERRORS];
 
 const SEAM: &str = "dsh-subprocess";
+const WARDEN: &str = "dsh-subprocess-warden";
 const SYS: &str = "dsh-subprocess-sys";
 const LOCAL: &str = "dsh-subprocess-local";
 const TESTKIT: &str = "dsh-subprocess-testkit";
@@ -63,8 +65,14 @@ const ROOMS: &[Room] = &[
         does_without: LIBRARY,
     },
     Room {
-        package: SYS,
+        package: WARDEN,
         builds_on: &[],
+        tests_use: &[SYS],
+        does_without: LIBRARY,
+    },
+    Room {
+        package: SYS,
+        builds_on: &[WARDEN],
         tests_use: &[],
         does_without: &[&EXECUTOR, &ERASED_ERRORS],
     },
@@ -219,8 +227,10 @@ mod tests {
         depends(&mut packages, SEAM, LOCAL, "null", "[]");
         depends(&mut packages, SYS, SEAM, r#""build""#, "[]");
         depends(&mut packages, TESTKIT, SYS, r#""dev""#, "[]");
+        depends(&mut packages, WARDEN, SYS, "null", "[]");
         let expected = [
             "dsh-subprocess: must not depend on dsh-subprocess-local",
+            "dsh-subprocess-warden: must not depend on dsh-subprocess-sys",
             "dsh-subprocess-sys: must not depend on dsh-subprocess",
             "dsh-subprocess-testkit: must not depend on dsh-subprocess-sys",
         ];

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change is merged, in one command.
 
+mod fresh_project;
 mod other_targets;
 mod step;
 mod unprivileged;

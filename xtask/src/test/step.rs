@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use super::{other_targets, unprivileged};
+use super::{fresh_project, other_targets, unprivileged};
 use crate::prerequisites::{DENY, NEXTEST, Prerequisite, SETPRIV, TEST_PROGRAMS};
 use crate::workspace::Workspace;
 use crate::{check, command, docs};
@@ -25,6 +25,8 @@ pub(crate) enum Step {
     Nextest,
     /// The tests again as `nobody`, where the run is root's
     Unprivileged,
+    /// A project that only did `cargo add` builds offline, and its trees end with it
+    Fresh,
     /// The manual pages and completions in docs/cli: `cargo xtask docs --check`
     Pages,
     /// The examples in the documentation
@@ -66,6 +68,7 @@ impl Step {
                 let own = [Prerequisite::Extension(&NEXTEST), Prerequisite::Program(&SETPRIV)];
                 test_programs().chain(own).collect()
             }
+            Self::Fresh => test_programs().collect(),
             Self::Targets => other_targets::prerequisites(workspace),
             Self::Rooms | Self::Pages | Self::Doctest | Self::Rustdoc => Vec::new(),
         }
@@ -101,6 +104,7 @@ impl Step {
                 command::run(nextest.args(["nextest", "run", "--workspace", "--profile", profile]))
             }
             Self::Unprivileged => unprivileged::run(workspace),
+            Self::Fresh => fresh_project::run(workspace),
             Self::Pages => docs::check(workspace),
             Self::Doctest => command::run(&mut cargo(&["test", "--workspace", "--doc"])),
             // The command and the seam have one name for rustdoc: the seam's pages come second, and stay.

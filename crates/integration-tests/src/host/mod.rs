@@ -6,6 +6,7 @@
 mod costs;
 mod forked;
 mod hungry;
+mod left;
 mod many;
 mod peculiar;
 mod report;
@@ -59,6 +60,9 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         "hungry-end" => hungry::end(&runtime, &report, &args)?,
         "hungry-spill" => hungry::spill(&peculiar, &report, &args)?,
         "reuse" => reuse::reuse(&runtime, &report)?,
+        "spilled" => left::spilled(&runtime, &report, &args)?,
+        "abandon" => left::abandon(&peculiar, &report, &args)?,
+        "records" => left::records(&report),
         "resolve" => run::resolve(&runtime, &report, &args)?,
         "watch" => stay::watch(&runtime, &report, &args)?,
         "page-faults" => costs::page_faults(&runtime, &report, &args)?,

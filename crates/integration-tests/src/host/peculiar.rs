@@ -61,6 +61,7 @@ impl Peculiar {
                 "--ownership" => {
                     peculiar.ownership = match value {
                         "cgroup" => OwnershipChoice::Cgroup,
+                        "reaper" => OwnershipChoice::Reaper,
                         "process_group" => OwnershipChoice::ProcessGroup,
                         "auto" => OwnershipChoice::Auto,
                         other => return Err(format!("there is no mechanism named `{other}`").into()),
@@ -131,6 +132,7 @@ fn calls(name: &str) -> Result<Calls, Box<dyn Error>> {
         "clone3" => every(libc::SYS_clone3),
         "close_range" => every(libc::SYS_close_range),
         "setsid" => every(libc::SYS_setsid),
+        "flock" => every(libc::SYS_flock),
         // What Linux 5.3 to 5.9 does: it knows the call, and not one flag of it.
         "pidfd_open-flags" => Calls::from([(libc::SYS_pidfd_open, vec![argument(1, SeccompCmpOp::Ne, 0)?])]),
         // A whole process group, by either call that reaches one.

@@ -17,6 +17,7 @@ pub(super) fn orphan(runtime: &LocalRuntime, report: &Report) -> Result<(), Box<
     let own = LocalRuntime::builder()
         .ownership(match runtime.ownership().mechanism {
             dsh_subprocess::Mechanism::Cgroup => dsh_subprocess_local::OwnershipChoice::Cgroup,
+            dsh_subprocess::Mechanism::Reaper => dsh_subprocess_local::OwnershipChoice::Reaper,
             _ => dsh_subprocess_local::OwnershipChoice::ProcessGroup,
         })
         .build()?;

@@ -92,7 +92,7 @@ fn o2_termination_is_bounded_although_a_daemon_holds_the_pipe(tier: Tier) {
             "{script}: {outcome}"
         );
         match tier {
-            Tier::Cgroup => {
+            Tier::Cgroup | Tier::Reaper => {
                 end.expect("the tree ends");
                 case.assert_gone();
             }

@@ -52,7 +52,7 @@ fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
             immediate_pid: true,
             process_ids: true,
             name_case: NameCase::Exact,
-            ends_session_leavers: tier == Tier::Cgroup,
+            ends_session_leavers: tier.owns_all(),
             names_holders: true,
             measures_usage: true,
             spill: true,
@@ -85,6 +85,10 @@ conformance! {
     as_root_cgroup_without_close_range: Cgroup without [CloseRange];
     as_root_cgroup_without_cgroup_kill: Cgroup without [CgroupKill];
     as_root_cgroup_without_pidfd_get_info: Cgroup without [PidfdGetInfo];
+    as_root_cgroup_without_memfd_exec: Cgroup without [MemfdExec];
+    reaper: Reaper without [];
+    reaper_without_clone3: Reaper without [Clone3];
+    reaper_without_memfd_exec: Reaper without [MemfdExec];
     process_group: ProcessGroup without [];
     process_group_without_clone3: ProcessGroup without [Clone3];
     process_group_without_close_range: ProcessGroup without [CloseRange];

@@ -203,7 +203,7 @@ fn item_73_daemon_is_ended_or_named(tier: Tier) {
         );
         let end = within(process.terminate());
         match tier {
-            Tier::Cgroup => {
+            Tier::Cgroup | Tier::Reaper => {
                 end.expect("the tree ends");
                 case.assert_gone();
                 assert!(within(process.survivors()).expect("it is known").is_empty());

@@ -124,7 +124,7 @@ impl Way {
     fn all(tier: Tier) -> Vec<Self> {
         match tier {
             Tier::Cgroup => vec![Self(tier, None), Self(tier, Some(KernelFeature::CgroupKill))],
-            Tier::ProcessGroup => vec![Self(tier, None)],
+            Tier::Reaper | Tier::ProcessGroup => vec![Self(tier, None)],
         }
     }
 

@@ -34,7 +34,7 @@ fn a_runtime_inside_a_tree_ends_with_it(tier: Tier) {
     assert_eq!(case.living().len(), 5);
     let end = within(process.terminate());
     match tier {
-        Tier::Cgroup => {
+        Tier::Cgroup | Tier::Reaper => {
             end.expect("the tree ends");
             case.assert_gone();
         }
@@ -124,7 +124,7 @@ fn o6_c_a_refused_setsid_never_turns_the_signal_on_the_host(tier: Tier) {
             let told = report
                 .all("weakness")
                 .any(|weakness| weakness.contains("session"));
-            assert!(told || tier == Tier::Cgroup, "{report:?}");
+            assert!(told || tier.owns_all(), "{report:?}");
         }
         None => assert_eq!(report.get("failed"), "PermissionDenied", "{report:?}"),
     }

@@ -3,6 +3,7 @@
 //! A test named `as_root_…` needs a writable control group, or another user to become; all others work for everyone.
 #![forbid(unsafe_code)]
 
+mod block_on;
 mod completion;
 mod conformance;
 mod control;
@@ -15,6 +16,7 @@ mod failures;
 mod fixture;
 mod hanging;
 mod host_process;
+mod janitor;
 mod output;
 mod reaping;
 mod remains;

@@ -13,7 +13,7 @@ on_each_tier! {
 fn item_64_nothing_is_sent_to_a_number_once_its_tree_is_gone(tier: Tier) {
     let namespace: &[&str] = match tier {
         Tier::Cgroup => &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
-        Tier::ProcessGroup => &[
+        Tier::Reaper | Tier::ProcessGroup => &[
             "unshare",
             "--map-root-user",
             "--pid",

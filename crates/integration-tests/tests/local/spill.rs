@@ -338,7 +338,7 @@ fn item_52_a_full_file_system_withdraws_the_spill(tier: Tier) {
     // Entering a user namespace gives an ordinary user the mount; a control group is root's in either case.
     let unshare: &[&str] = match tier {
         Tier::Cgroup => &["unshare", "--mount"],
-        Tier::ProcessGroup => &["unshare", "--map-root-user", "--mount"],
+        Tier::Reaper | Tier::ProcessGroup => &["unshare", "--map-root-user", "--mount"],
     };
     let parent = tempfile::tempdir().expect("a temporary directory");
     let mount = format!(

@@ -7,10 +7,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::cgroup::{Parent, Times, Unavailable, own_directory};
@@ -18,9 +18,12 @@ use dsh_subprocess_sys::file;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::pipe;
+use dsh_subprocess_sys::warden::GraceTable;
+use dsh_subprocess_sys::warden::protocol::ASKED;
 
 use super::{Look, send};
 use crate::reactor::lock;
+use crate::warden::RuntimeWarden;
 
 /// Leaves that are kept for the next tree.
 const KEPT: usize = 128;
@@ -32,11 +35,15 @@ const RESERVE: usize = 3;
 const BATCH: usize = 256;
 
 /// What a control group does not guarantee.
-pub(super) fn weaknesses() -> Vec<String> {
+pub(super) fn weaknesses(has_warden: bool) -> Vec<String> {
     vec![
         "a member that may write another group's cgroup.procs (root, or the owner of a delegated subtree) can leave".into(),
         "work that a member hands to a daemon (docker, systemd-run, at) is the daemon's, not the tree's".into(),
-        "if this host is killed, its trees run on".into(),
+        if has_warden {
+            super::KILLED_TOGETHER.into()
+        } else {
+            "no warden could be started: if this host is killed, its trees run on until the next start".into()
+        },
     ]
 }
 
@@ -46,7 +53,11 @@ pub(crate) struct Leaves {
     parent: Parent,
     kernel: Kernel,
     idle: Mutex<Vec<Idle>>,
-    made: AtomicU64,
+    /// How many numbers were given to leaves, and those whose leaves were removed.
+    made: AtomicU32,
+    free: Mutex<Vec<u32>>,
+    /// What a warden grants the members of each leaf, should this process end.
+    graces: GraceTable,
     /// Given up for a moment when the host has no descriptor left: a tree must be seen and signalled all the same.
     reserve: Mutex<Vec<OwnedFd>>,
     /// How often all leaves were killed at once; see [`Leaf::release`].
@@ -56,7 +67,7 @@ pub(crate) struct Leaves {
 /// A leaf that no tree uses.
 #[derive(Debug)]
 struct Idle {
-    name: String,
+    number: u32,
     /// What its earlier tenants used.
     base: Times,
 }
@@ -65,7 +76,11 @@ struct Idle {
 #[derive(Debug)]
 pub(crate) struct Leaf {
     leaves: Arc<Leaves>,
+    /// As in its name.
+    number: u32,
     name: String,
+    /// Milliseconds.
+    grace: u32,
     base: Times,
     /// Whether `cgroup.kill` was written for this leaf alone, and [`Leaves::killed`] when it was taken.
     killed: bool,
@@ -83,12 +98,15 @@ impl Leaves {
             .map_err(|error| Unavailable::Unreadable("the random number generator", error))?
             .map(|byte| format!("{byte:02x}"))
             .concat();
+        let graces = GraceTable::new().map_err(|error| Unavailable::Unreadable("the table of graces", error.into()))?;
         let parent = Parent::create(&below, &format!("dsh-subprocess-{}-{random}", std::process::id()))?;
         Ok(Arc::new(Self {
             parent,
             kernel,
             idle: Mutex::default(),
-            made: AtomicU64::new(0),
+            made: AtomicU32::new(0),
+            free: Mutex::default(),
+            graces,
             reserve: Mutex::new(reserve()),
             killed: AtomicU64::new(0),
         }))
@@ -99,21 +117,34 @@ impl Leaves {
         self.parent.path()
     }
 
-    /// Takes an empty leaf, or makes one.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Leaf, Errno> {
+    /// Hands the runtime's group to its warden.
+    pub(crate) fn entrust(&self, warden: &RuntimeWarden) -> Result<(), Errno> {
+        let graces = self.graces.as_fd().try_clone_to_owned();
+        let graces = graces.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        warden.own_group(self.path(), self.parent.reopen()?, graces);
+        Ok(())
+    }
+
+    /// Takes an empty leaf, or makes one. Its members get `grace` from a warden.
+    pub(crate) fn take(self: &Arc<Self>, grace: Duration) -> Result<Leaf, Errno> {
         let killed_with_all = self.killed.load(Ordering::Acquire);
         let idle = lock(&self.idle).pop();
         let reused = idle.is_some();
-        let Idle { name, base } = match idle {
+        let Idle { number, base } = match idle {
             Some(idle) => idle,
             None => Idle {
-                name: self.make()?,
+                number: self.make()?,
                 base: Times::default(),
             },
         };
+        // 0 would be none set, and the highest bit says something else.
+        let grace = u32::try_from(grace.as_millis()).map_or(ASKED - 1, |grace| grace.clamp(1, ASKED - 1));
+        self.graces.set(number, grace);
         Ok(Leaf {
+            grace,
             leaves: Arc::clone(self),
-            name,
+            number,
+            name: name(number),
             base,
             killed: false,
             killed_with_all,
@@ -137,10 +168,21 @@ impl Leaves {
         }
     }
 
-    fn make(&self) -> Result<String, Errno> {
-        let name = format!("t{}", self.made.fetch_add(1, Ordering::Relaxed));
-        self.parent.make_leaf(&name)?;
-        Ok(name)
+    fn make(&self) -> Result<u32, Errno> {
+        let free = lock(&self.free).pop();
+        let number = free.unwrap_or_else(|| self.made.fetch_add(1, Ordering::Relaxed));
+        match self.parent.make_leaf(&name(number)) {
+            // Somebody made one of that name, who is welcome to it.
+            Err(Errno::EXIST) => self.make(),
+            made => made.map(|()| number),
+        }
+    }
+
+    /// Removes a leaf that nobody uses. Its number is used again.
+    fn remove_leaf(&self, number: u32) -> Result<(), Errno> {
+        self.parent.remove_leaf(&name(number))?;
+        lock(&self.free).push(number);
+        Ok(())
     }
 
     /// Sends `SIGKILL` to all members of all trees.
@@ -151,8 +193,8 @@ impl Leaves {
         let killed = self.parent.kill_all();
         // And after it: a leaf that was taken in between may have been reached.
         self.killed.fetch_add(1, Ordering::AcqRel);
-        for Idle { name, .. } in idle {
-            let _ = self.parent.remove_leaf(&name);
+        for Idle { number, .. } in idle {
+            let _ = self.remove_leaf(number);
         }
         killed
     }
@@ -162,8 +204,8 @@ impl Leaves {
     /// A process in it that belongs to no tree any more, because it moved itself up from its leaf, is killed.
     pub(crate) fn remove(&self) -> Result<(), Errno> {
         // By name first, which takes no descriptor.
-        for Idle { name, .. } in std::mem::take(&mut *lock(&self.idle)) {
-            let _ = self.parent.remove_leaf(&name);
+        for Idle { number, .. } in std::mem::take(&mut *lock(&self.idle)) {
+            let _ = self.remove_leaf(number);
         }
         match self.parent.remove() {
             Err(Errno::BUSY | Errno::NOTEMPTY) => {
@@ -182,7 +224,9 @@ impl Leaf {
         match self.open() {
             // Somebody removed the idle leaf.
             Err(Errno::NOENT) => {
-                self.name = self.leaves.make()?;
+                self.number = self.leaves.make()?;
+                self.name = name(self.number);
+                self.leaves.graces.set(self.number, self.grace);
                 self.base = Times::default();
                 self.open()
             }
@@ -248,7 +292,12 @@ impl Leaf {
     }
 
     pub(super) fn ask(&self, target: Option<Pid>) -> Result<(), Errno> {
+        self.leaves.graces.set(self.number, self.grace | ASKED);
         self.signal_each(&[Signal::TERM, Signal::CONT], target)
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        self.signal_each(&[signal], None)
     }
 
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
@@ -352,18 +401,20 @@ impl Leaf {
     pub(crate) fn release(self, total: Option<Times>) {
         let killed = self.killed || self.killed_with_all != self.leaves.killed.load(Ordering::Acquire);
         let usable = !killed && !self.frozen.get();
-        let Self { leaves, name, .. } = self;
+        let Self {
+            leaves, number, name, ..
+        } = self;
         if usable
             && let Some(base) = total
             && leaves.parent.is_pristine(&name).unwrap_or(false)
         {
             let mut idle = lock(&leaves.idle);
             if idle.len() < KEPT {
-                idle.push(Idle { name, base });
+                idle.push(Idle { number, base });
                 return;
             }
         }
-        if let Err(errno) = leaves.parent.remove_leaf(&name) {
+        if let Err(errno) = leaves.remove_leaf(number) {
             // Its last process is still being taken apart; `remove` tries again.
             tracing::debug!(leaf = name, %errno, "a leaf could not be removed yet");
         }
@@ -388,6 +439,10 @@ pub(crate) enum Entrance {
     Directory(OwnedFd),
     /// It moves itself there before exec.
     Join(OwnedFd),
+}
+
+fn name(number: u32) -> String {
+    format!("t{number}")
 }
 
 fn reserve() -> Vec<OwnedFd> {

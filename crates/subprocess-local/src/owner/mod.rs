@@ -1,6 +1,7 @@
 //! Who owns a tree: the mechanism that can see its members and signal them.
 
 mod leaves;
+mod reaper;
 mod session;
 
 use std::os::fd::OwnedFd;
@@ -11,7 +12,12 @@ use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::table;
 
 pub(crate) use leaves::{Entrance, Leaf, Leaves};
+pub(crate) use reaper::ReaperOwner;
 pub(crate) use session::{Evidence, SessionOwner, Trace};
+
+/// What the owners that outlive the host do not guarantee.
+pub(super) const KILLED_TOGETHER: &str =
+    "if this host and all its wardens are killed at once (kill -9 -1 by the same user), its trees run on";
 
 /// Members whose end is watched at once. More are looked at when these have ended.
 pub(crate) const WATCHED: usize = 64;
@@ -23,6 +29,8 @@ pub(crate) enum Owner {
     Nobody,
     /// A control group.
     Cgroup(Leaf),
+    /// A tree warden.
+    Reaper(ReaperOwner),
     /// The target's session.
     Session(SessionOwner),
 }
@@ -64,7 +72,8 @@ impl Owner {
     /// Looks at the members that can run, the target left out.
     pub(crate) fn look(&self) -> Look {
         match self {
-            Self::Nobody => Look::default(),
+            // Never asked: see `tells_its_end`.
+            Self::Nobody | Self::Reaper(_) => Look::default(),
             Self::Cgroup(leaf) => leaf.look(),
             Self::Session(session) => session.look(),
         }
@@ -79,8 +88,26 @@ impl Owner {
         match self {
             Self::Nobody => Ok(()),
             Self::Cgroup(leaf) => leaf.ask(signalled),
+            Self::Reaper(reaper) => reaper.ask(),
             Self::Session(session) => {
                 session.ask();
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a signal once to every member.
+    ///
+    /// # Errors
+    ///
+    /// When the members could not be listed.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        match self {
+            Self::Nobody => Ok(()),
+            Self::Cgroup(leaf) => leaf.signal(signal),
+            Self::Reaper(reaper) => reaper.signal(signal),
+            Self::Session(session) => {
+                session.signal_members(signal);
                 Ok(())
             }
         }
@@ -95,6 +122,7 @@ impl Owner {
         match self {
             Self::Nobody => Ok(()),
             Self::Cgroup(leaf) => leaf.kill(),
+            Self::Reaper(reaper) => reaper.kill(),
             Self::Session(session) => {
                 session.kill();
                 Ok(())
@@ -106,7 +134,7 @@ impl Owner {
     pub(crate) fn left(&mut self, watched: impl Iterator<Item = (u64, Pid)>) -> Vec<u64> {
         match self {
             // What leaves a group does so by privilege, and nothing is known of it any more; the group's own word counts.
-            Self::Nobody | Self::Cgroup(_) => Vec::new(),
+            Self::Nobody | Self::Cgroup(_) | Self::Reaper(_) => Vec::new(),
             Self::Session(session) => watched
                 .filter(|(_, pid)| session.has_left(*pid))
                 .map(|(token, _)| token)
@@ -119,8 +147,14 @@ impl Owner {
         match self {
             Self::Nobody => Vec::new(),
             Self::Cgroup(leaf) => leaf.pids(),
+            Self::Reaper(reaper) => reaper.pids(),
             Self::Session(session) => session.pids(),
         }
+    }
+
+    /// Whether the owner says by itself when the target has ended and when the tree is gone, so that nobody looks.
+    pub(crate) fn tells_its_end(&self) -> bool {
+        matches!(self, Self::Reaper(_))
     }
 
     /// Whether the target must stay a zombie until the tree is gone, so that its number names nobody else.
@@ -132,15 +166,17 @@ impl Owner {
     pub(crate) fn has_session(&self) -> bool {
         match self {
             Self::Session(session) => session.has_session(),
+            Self::Reaper(reaper) => reaper.has_session(),
             Self::Nobody | Self::Cgroup(_) => true,
         }
     }
 }
 
 /// States a mechanism and its weaknesses.
-pub(crate) fn ownership(mechanism: &Mechanism, has_session: bool) -> Ownership {
+pub(crate) fn ownership(mechanism: &Mechanism, has_session: bool, has_warden: bool) -> Ownership {
     let weaknesses = match mechanism {
-        Mechanism::Cgroup => leaves::weaknesses(),
+        Mechanism::Cgroup => leaves::weaknesses(has_warden),
+        Mechanism::Reaper => reaper::weaknesses(),
         _ => session::weaknesses(has_session),
     };
     Ownership::new(mechanism.clone(), weaknesses)

@@ -142,6 +142,12 @@ impl SessionOwner {
         self.signal(&[Signal::KILL], &inside);
     }
 
+    /// Sends a signal to every member.
+    pub(super) fn signal_members(&self, signal: Signal) {
+        let (inside, _) = self.survey();
+        self.signal(&[signal], &inside);
+    }
+
     /// Lists the members but the target, and other processes that are younger than it.
     fn survey(&self) -> (Vec<Pid>, Vec<Pid>) {
         let (mut inside, mut strangers) = (Vec::new(), Vec::new());

@@ -11,10 +11,11 @@ use dsh_subprocess::SpillNotice;
 use dsh_subprocess_sys::{Errno, file};
 
 use super::file::SpillFile;
+use crate::janitor::Record;
 use crate::reactor::lock;
 
-/// The file whose lock says that the directory's owner lives.
-const LOCK: &str = "owner.lock";
+/// How the name of a kept file ends until its stream has.
+const UNFINISHED: &str = ".partial";
 
 /// Where spilled streams go.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ pub(crate) struct SpillPlaces {
     /// The private directory is made in here. `None` is the system's directory for temporary files, asked when it is
     /// needed.
     pub(crate) parent: Option<PathBuf>,
-    /// Kept files are moved to here. `None` is the user's state directory.
+    /// Kept files are here from the start. `None` is the user's state directory.
     pub(crate) kept: Option<PathBuf>,
     /// Bytes that all files together may take.
     pub(crate) total: u64,
@@ -32,16 +33,11 @@ pub(crate) struct SpillPlaces {
 #[derive(Debug)]
 pub(crate) struct SpillDirectory {
     places: SpillPlaces,
-    made: Mutex<Option<Made>>,
+    /// Names the directory before it is made, so that it is removed should this process die.
+    record: Option<Arc<Record>>,
+    made: Mutex<Option<PathBuf>>,
     next: AtomicU64,
     ledger: Mutex<Ledger>,
-}
-
-#[derive(Debug)]
-struct Made {
-    path: PathBuf,
-    /// Held as long as the runtime lives: the proof, for whoever finds the directory, that its owner is alive.
-    _lock: File,
 }
 
 /// What the files take, and which of them may go to make room.
@@ -53,9 +49,10 @@ struct Ledger {
 }
 
 impl SpillDirectory {
-    pub(crate) fn new(places: SpillPlaces) -> Arc<Self> {
+    pub(crate) fn new(places: SpillPlaces, record: Option<Arc<Record>>) -> Arc<Self> {
         Arc::new(Self {
             places,
+            record,
             made: Mutex::default(),
             next: AtomicU64::new(1),
             ledger: Mutex::default(),
@@ -65,41 +62,59 @@ impl SpillDirectory {
     /// Makes a new private file for a stream and returns its id with it.
     pub(super) fn create(&self, label: &str) -> io::Result<(u64, PathBuf, File)> {
         let mut made = lock(&self.made);
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let name = format!(
-            "dsh-subprocess-{}-{id}-{}-{label}.log",
-            std::process::id(),
-            random_hex()?
-        );
+        let (id, name) = self.name(label)?;
         if let Some(directory) = &*made {
-            let path = directory.path.join(&name);
+            let path = directory.join(&name);
             match file::create_private_file(&path) {
                 // Removed under us: it is made again below.
-                Err(Errno::NOENT) => {}
+                Err(Errno::NOENT) => self.forget(directory),
                 Err(errno) => return Err(errno.into()),
                 Ok(file) => return Ok((id, path, file)),
             }
         }
         // Kept before anything else can fail, so that it is removed whatever comes.
         let directory = made.insert(self.make()?);
-        let path = directory.path.join(&name);
+        let path = directory.join(&name);
         let file = file::create_private_file(&path)?;
         Ok((id, path, file))
     }
 
-    fn make(&self) -> io::Result<Made> {
+    /// Makes a new private file for a stream that is kept. It is there from the start, where nobody removes it: what a host
+    /// that died had kept so far is its caller's. Its name says that it is not complete.
+    pub(super) fn create_kept(&self, label: &str) -> io::Result<(u64, PathBuf, File)> {
+        let (id, name) = self.name(label)?;
+        let path = self.kept()?.join(name + UNFINISHED);
+        let file = file::create_private_file(&path)?;
+        Ok((id, path, file))
+    }
+
+    fn name(&self, label: &str) -> io::Result<(u64, String)> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        Ok((
+            id,
+            format!("dsh-subprocess-{process}-{id}-{}-{label}.log", random_hex()?),
+        ))
+    }
+
+    fn make(&self) -> io::Result<PathBuf> {
         let parent = self.places.parent.clone().unwrap_or_else(std::env::temp_dir);
-        let path = parent.join(format!("dsh-subprocess-{}-{}", std::process::id(), random_hex()?));
-        file::make_private_directory(&path)?;
-        let locked = file::create_private_file(&path.join(LOCK))
-            .and_then(|owner| file::try_lock(&owner).map(|_| owner));
-        match locked {
-            Ok(owner) => Ok(Made { path, _lock: owner }),
-            Err(errno) => {
-                let _ = std::fs::remove_file(path.join(LOCK));
-                let _ = std::fs::remove_dir(&path);
-                Err(errno.into())
-            }
+        let name = format!("dsh-subprocess-{}-{}", std::process::id(), random_hex()?);
+        // Whoever reads the record has another working directory.
+        let path = std::path::absolute(parent)?.join(name);
+        if let Some(record) = &self.record
+            && let Err(why) = record.add_directory(&path)
+        {
+            tracing::debug!(path = %path.display(), %why, "a spill directory is not recorded");
+        }
+        file::make_private_directory(&path).inspect_err(|_| self.forget(&path))?;
+        Ok(path)
+    }
+
+    /// The directory is gone.
+    fn forget(&self, directory: &Path) {
+        if let Some(record) = &self.record {
+            record.forget(directory);
         }
     }
 
@@ -166,21 +181,31 @@ impl SpillDirectory {
             notice.withdrawn(WHY);
         }
         if let Some(made) = lock(&self.made).take() {
-            let _ = std::fs::remove_file(made.path.join(LOCK));
             // Files that somebody still reads are theirs to remove; then the directory stays until they do.
-            let _ = std::fs::remove_dir(&made.path);
+            self.remove_directory(&made);
         }
     }
 
     /// Removes the directory of a file that outlived the runtime, if it was the last.
     pub(super) fn remove_emptied(&self, directory: &Path) {
-        if lock(&self.made)
-            .as_ref()
-            .is_none_or(|made| made.path != directory)
-        {
-            let _ = std::fs::remove_dir(directory);
+        if lock(&self.made).as_ref().is_none_or(|made| made != directory) {
+            self.remove_directory(directory);
         }
     }
+
+    fn remove_directory(&self, directory: &Path) {
+        match std::fs::remove_dir(directory) {
+            Ok(()) => self.forget(directory),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.forget(directory),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Returns the name that a kept file has once it is complete.
+pub(super) fn finished(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix(UNFINISHED)?;
+    Some(path.with_file_name(name))
 }
 
 /// The user's directory for state that outlives restarts (XDG Base Directory Specification).

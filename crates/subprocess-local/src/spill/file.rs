@@ -42,6 +42,8 @@ pub(super) struct SpillFile {
     file: File,
     length: AtomicU64,
     directory: Weak<SpillDirectory>,
+    /// Whether it is where kept files are.
+    kept: bool,
     /// Set once the file is removed, and why.
     gone: OnceLock<String>,
 }
@@ -89,7 +91,7 @@ impl StreamSpill {
         }
         let file = match self.file.get() {
             Some(file) => file,
-            None => match SpillFile::create(&self.directory, self.label) {
+            None => match SpillFile::create(&self.directory, self.label, self.spill.life) {
                 Ok(file) => self.file.get_or_init(|| file),
                 Err(error) => {
                     self.directory.release((first.len() + bytes.len()) as u64);
@@ -121,11 +123,11 @@ impl StreamSpill {
             ));
         }
         if let SpillLife::Keep = self.spill.life
-            && let Err(error) = file.keep(&self.directory)
+            && let Err(error) = file.finish(&self.directory)
         {
             let path = lock(&file.path).display().to_string();
             return Some(Err(self.discard(format!(
-                "the spill {path} could not be moved to where it is kept: {error}"
+                "the spill {path} is complete and could not be named so: {error}"
             ))));
         }
         if let SpillLife::Runtime = self.spill.life {
@@ -153,8 +155,11 @@ impl Drop for StreamSpill {
 }
 
 impl SpillFile {
-    fn create(directory: &Arc<SpillDirectory>, label: &str) -> io::Result<Arc<Self>> {
-        let (id, path, file) = directory.create(label)?;
+    fn create(directory: &Arc<SpillDirectory>, label: &str, life: SpillLife) -> io::Result<Arc<Self>> {
+        let (id, path, file) = match life {
+            SpillLife::Keep => directory.create_kept(label)?,
+            _ => directory.create(label)?,
+        };
         Ok(Arc::new(Self {
             process: identity::pid(),
             id,
@@ -162,6 +167,7 @@ impl SpillFile {
             file,
             length: AtomicU64::new(0),
             directory: Arc::downgrade(directory),
+            kept: life == SpillLife::Keep,
             gone: OnceLock::new(),
         }))
     }
@@ -195,31 +201,20 @@ impl SpillFile {
         }
         if let Some(directory) = self.directory.upgrade() {
             directory.release(self.length());
-            if let Some(above) = path.parent() {
+            if !self.kept
+                && let Some(above) = path.parent()
+            {
                 directory.remove_emptied(above);
             }
         }
     }
 
-    /// Moves the file to where kept ones are.
-    fn keep(&self, directory: &SpillDirectory) -> io::Result<()> {
+    /// The kept file is complete, and gets the name that says so.
+    fn finish(&self, directory: &SpillDirectory) -> io::Result<()> {
         let mut path = lock(&self.path);
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let kept = directory.kept()?.join(name);
-        match fs::rename(&*path, &kept) {
-            // Another file system: the bytes are copied into a file of the same privacy.
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                let mut copy = dsh_subprocess_sys::file::create_private_file(&kept)?;
-                let copied = File::open(&*path).and_then(|mut original| io::copy(&mut original, &mut copy));
-                if let Err(error) = copied {
-                    let _ = fs::remove_file(&kept);
-                    return Err(error);
-                }
-                fs::remove_file(&*path)?;
-            }
-            result => result?,
-        }
-        *path = kept;
+        let finished = super::directory::finished(&path).ok_or(io::ErrorKind::InvalidInput)?;
+        fs::rename(&*path, &finished)?;
+        *path = finished;
         // It is the caller's now, and takes nothing of the runtime's room.
         directory.release(self.length());
         Ok(())

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Started, StreamName};
 use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::pidfd::{self, Pid, Wait};
+use dsh_subprocess_sys::spawn::Program;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::{Afterwards, Leader, State, Tree};
+use crate::failure::Asked;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
 use crate::machine::Machine;
@@ -62,6 +64,7 @@ impl Tree {
                 cancelled: None,
                 has_session: true,
                 trace: None,
+                on_its_way: None,
             }),
             started: Promise::new(),
             done: Promise::new(),
@@ -138,12 +141,18 @@ impl Tree {
         self.started.set(Ok(Started::new(Some(number))));
         let reactor = &self.machine.reactor;
         let token = reactor.token();
-        match reactor.watch(
-            &pidfd,
-            token,
-            Interest::BecomesReadable,
-            Source::Leader(Arc::clone(self)),
-        ) {
+        let watched = if state.owner.tells_its_end() {
+            // Its warden does, who is heard already.
+            Ok(())
+        } else {
+            reactor.watch(
+                &pidfd,
+                token,
+                Interest::BecomesReadable,
+                Source::Leader(Arc::clone(self)),
+            )
+        };
+        match watched {
             Ok(()) => state.leader = Some(Leader { pidfd, token }),
             Err(error) => {
                 // Nothing can tell its end any more, so there must be one now.
@@ -166,6 +175,30 @@ impl Tree {
         }
         drop(state);
         self.finish(after);
+    }
+
+    /// The target is on its way, and its warden will tell whether it arrives.
+    pub(crate) fn on_its_way(&self, pidfd: OwnedFd, program: Program, asked: Asked) {
+        let mut state = lock(&self.state);
+        state.leader = Some(Leader { pidfd, token: self.machine.reactor.token() });
+        state.on_its_way = Some(Box::new((program, asked)));
+    }
+
+    /// Hears the tree's warden from now on.
+    pub(crate) fn listen(self: &Arc<Self>) {
+        let state = lock(&self.state);
+        let Owner::Reaper(reaper) = &state.owner else { return };
+        let heard = self.machine.reactor.watch(
+            reaper.warden(),
+            reaper.token,
+            Interest::BecomesReadable,
+            Source::TreeWarden(Arc::clone(self)),
+        );
+        drop(state);
+        if let Err(error) = heard {
+            tracing::error!(%error, "a tree's warden cannot be heard");
+            self.give_up("no descriptor was left to hear the tree's warden with: the tree was killed");
+        }
     }
 
     /// The target is on its way, and nobody can tell whether it arrives. Its end is awaited all the same.

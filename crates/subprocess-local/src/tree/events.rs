@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use dsh_subprocess::{Outcome, SignalName};
-use dsh_subprocess_sys::pidfd::{self, Status, Wait};
+use dsh_subprocess_sys::pidfd::{self, End, Status, Wait};
 use dsh_subprocess_sys::{pipe, signal};
 
 use super::{Afterwards, CUT_BOUND, State, Tree};
@@ -23,14 +23,10 @@ impl Tree {
             return;
         }
         let pinned = state.owner.pins_leader();
-        let outcome = match pidfd::wait(&leader.pidfd, if pinned { Wait::Look } else { Wait::Reap }) {
+        let (outcome, end) = match pidfd::wait(&leader.pidfd, if pinned { Wait::Look } else { Wait::Reap }) {
             // A tracer has it first; the descriptor becomes readable again when the tracer lets go of it.
             Ok(None) => return,
-            Ok(Some(end)) => {
-                let outcome = outcome(end.status);
-                state.end = Some(end);
-                outcome
-            }
+            Ok(Some(end)) => (outcome(end.status), Some(end)),
             // Somebody else in the host took the status.
             Err(_) => {
                 let status = self
@@ -42,7 +38,7 @@ impl Tree {
                 if let Owner::Session(session) = &mut state.owner {
                     session.unpin();
                 }
-                status.map_or(Outcome::Unknown, outcome)
+                (status.map_or(Outcome::Unknown, outcome), None)
             }
         };
         if let Some(leader) = &state.leader {
@@ -52,16 +48,28 @@ impl Tree {
             state.leader = None;
         }
         let mut after = Afterwards::default();
-        state.outcome = Some(outcome);
-        if state.open_streams == 0 {
-            after.done = self.settle(&state);
-        } else {
-            state.drain_until = Some(Instant::now() + self.drain);
-        }
-        self.look(&mut state, &mut after);
+        self.target_ended(&mut state, outcome, end, &mut after);
         self.reschedule(&mut state);
         drop(state);
         self.finish(after);
+    }
+
+    /// The target has ended; its streams, and other members, may not have.
+    pub(super) fn target_ended(
+        self: &Arc<Self>,
+        state: &mut State,
+        outcome: Outcome,
+        end: Option<End>,
+        after: &mut Afterwards,
+    ) {
+        state.end = end;
+        state.outcome = Some(outcome);
+        if state.open_streams == 0 {
+            after.done = self.settle(state);
+        } else {
+            state.drain_until = Some(Instant::now() + self.drain);
+        }
+        self.look(state, after);
     }
 
     /// A watched member has ended.
@@ -189,7 +197,7 @@ impl Tree {
     }
 }
 
-fn outcome(status: Status) -> Outcome {
+pub(super) fn outcome(status: Status) -> Outcome {
     match status {
         Status::Exited(code) => Outcome::Exited { code: code.into() },
         Status::Signaled {

@@ -29,7 +29,7 @@ impl Tree {
     }
 
     pub(crate) fn ownership(&self) -> Ownership {
-        owner::ownership(&self.machine.mechanism, lock(&self.state).has_session)
+        self.machine.ownership(lock(&self.state).has_session)
     }
 
     pub(crate) fn ended(&self) -> Vec<Member> {
@@ -72,7 +72,7 @@ impl Tree {
             let state = lock(&self.state);
             let trace = match &state.owner {
                 Owner::Session(session) => session.trace(state.evidence.clone()),
-                Owner::Cgroup(_) | Owner::Nobody => state.trace.clone(),
+                Owner::Cgroup(_) | Owner::Reaper(_) | Owner::Nobody => state.trace.clone(),
             };
             (trace, self.exit.is_overdue())
         };
@@ -86,7 +86,7 @@ pub(super) fn usage(owner: &Owner, end: Option<End>) -> Usage {
     match owner {
         Owner::Cgroup(leaf) => with_times(leaf.times(), end),
         // The target's own, with that of the descendants it waited for.
-        Owner::Session(_) | Owner::Nobody => with_times(end.map(|end| (end.user, end.system)), end),
+        Owner::Reaper(_) | Owner::Session(_) | Owner::Nobody => with_times(end.map(|end| (end.user, end.system)), end),
     }
 }
 

@@ -8,6 +8,7 @@ mod events;
 mod exit;
 mod facts;
 mod termination;
+mod warden;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -17,11 +18,13 @@ use std::time::{Duration, Instant};
 
 use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Member, Outcome, Started, StreamName, Usage};
 use dsh_subprocess_sys::event::Interest;
-use dsh_subprocess_sys::pidfd::{self, End, Pid, Wait};
+use dsh_subprocess_sys::pidfd::{self, End, Pid, Signal, Wait};
+use dsh_subprocess_sys::spawn::Program;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use self::exit::Exit;
 use self::facts::{usage, with_times};
+use crate::failure::Asked;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
 use crate::machine::Machine;
@@ -87,6 +90,8 @@ struct State {
     has_session: bool,
     /// Kept from the owner, to find what had left the tree.
     trace: Option<Trace>,
+    /// What a failure of a launch that is still on its way will be told with.
+    on_its_way: Option<Box<(Program, Asked)>>,
 }
 
 impl State {
@@ -114,32 +119,52 @@ struct Afterwards {
 }
 
 impl Tree {
-    /// The code that moves this tree on has failed, so nothing can be told of it any more. What can be found is killed.
+    /// The code that moves this tree on has failed, so nothing can be told of it any more.
     pub(crate) fn lost(&self) {
+        self.give_up("the runtime failed while it moved the tree on");
+    }
+
+    /// Nothing can be told of the tree any more. What can be found of it is killed.
+    fn give_up(&self, why: &'static str) {
         let mut state = lock(&self.state);
+        if let Some(target) = &state.leader
+            && state.outcome.is_none()
+        {
+            let _ = pidfd::send(&target.pidfd, Signal::KILL);
+        }
         let _ = state.owner.kill();
-        let error = Error::new(
-            ErrorKind::OwnershipLost,
-            "observe",
-            "the runtime failed while it moved the tree on",
-        )
-        .with_started(MayHaveStarted::Unknown);
+        let error = Error::new(ErrorKind::OwnershipLost, "observe", why).with_started(MayHaveStarted::Unknown);
         self.started.set(Err(error.clone()));
+        if state.outcome.is_some() {
+            self.settle(&state);
+        }
         self.done.set(Err(error.clone()));
         self.exit.set_overdue(error);
-        drop(state);
-        self.finish(Afterwards {
+        // Nothing is sent to it any more, and nothing is waited for.
+        state.ladder.gone();
+        if let Some(key) = state.timer.take() {
+            self.machine.reactor.unschedule(key);
+        }
+        let mut after = Afterwards {
             started: true,
             done: true,
             exit: true,
+            cancelled: state.cancelled.take(),
+            feed: state.feed.take(),
             ..Afterwards::default()
-        });
+        };
+        if let Owner::Reaper(reaper) = &state.owner {
+            self.machine.reactor.forget(reaper.warden(), reaper.token);
+            after.owner = Some(std::mem::replace(&mut state.owner, Owner::Nobody));
+        }
+        drop(state);
+        self.finish(after);
         self.machine.forget(self.id);
     }
 
     /// Looks who is left after the target's end, and watches them.
     fn look(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
-        if state.ladder.is_gone() {
+        if state.ladder.is_gone() || state.owner.tells_its_end() {
             return;
         }
         let mut look = state.owner.look();
@@ -205,8 +230,12 @@ impl Tree {
         }
         state.blind_until = None;
         state.owed = None;
+        if let Owner::Reaper(reaper) = &state.owner {
+            reactor.forget(reaper.warden(), reaper.token);
+        }
         if let Some(leader) = state.leader.take()
             && state.outcome.is_some()
+            && state.owner.pins_leader()
         {
             // Its number may be used again from here on.
             let _ = pidfd::wait(&leader.pidfd, Wait::Reap);
@@ -265,7 +294,16 @@ impl Tree {
                     self.used
                         .set(with_times(total.map(|total| leaf.since_base(total)), end));
                     self.used.wake();
-                    leaf.release(total);
+                    self.machine.reactor.put_off(move || leaf.release(total));
+                }
+                Owner::Reaper(reaper) => {
+                    self.used.set(with_times(reaper.used, end));
+                    self.used.wake();
+                    if let Some(wardens) = &self.machine.warden
+                        && reaper.used.is_some()
+                    {
+                        wardens.give_back(reaper.into_warden());
+                    }
                 }
                 owner => {
                     self.used.set(usage(&owner, end));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dsh_subprocess::{Error, ErrorKind, MayHaveStarted};
+use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 
 use super::{Afterwards, BLIND, NAMED, State, Tree};
@@ -40,6 +41,15 @@ impl Tree {
         self.reschedule(&mut state);
         drop(state);
         self.finish(after);
+    }
+
+    /// Sends a signal once to every member. Nothing is sent to a tree that is gone.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        let state = lock(&self.state);
+        if state.ladder.is_gone() {
+            return Ok(());
+        }
+        state.owner.signal(signal)
     }
 
     /// Acts, and lets go of members that are none any more.

@@ -1,9 +1,9 @@
-//! Readiness of descriptors, and waking the thread that waits for it.
+//! Readiness of descriptors, waking the thread that waits for it, and a second thread that stands by.
 
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
@@ -36,11 +36,42 @@ pub struct Ready {
 }
 
 /// A set of watched descriptors, and a bell.
+///
+/// One thread at a time waits for it, by [`wait`](Self::wait). Another one may [stand by](Self::stand_by) for as long as nobody
+/// does.
+///
+/// ```
+/// use dsh_subprocess_sys::event::{Interest, Patience, Poller};
+/// use dsh_subprocess_sys::pipe;
+///
+/// let poller = Poller::new()?;
+/// let made = pipe::pipe()?;
+/// poller.add(&made.reader, 7, Interest::Readable)?;
+/// pipe::write(&made.writer, b"x")?;
+///
+/// poller.arm();
+/// poller.stand_by()?;
+/// let mut ready = Vec::new();
+/// poller.wait(Patience::None, &mut ready)?;
+/// assert_eq!(ready[0].token, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
     bell: OwnedFd,
     clock: OwnedFd,
+    /// A set whose only member is the set above.
+    standby: OwnedFd,
+}
+
+/// How long a wait may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// What is ready now.
+    None,
+    /// Until something is ready.
+    Endless,
 }
 
 /// Events taken per system call.
@@ -75,7 +106,14 @@ impl Poller {
             EventData::new_u64(BELL),
             EventFlags::IN | EventFlags::ET,
         )?;
-        Ok(Self { epoll, bell, clock })
+        let standby = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&standby, &epoll, EventData::new_u64(BELL), EventFlags::empty())?;
+        Ok(Self {
+            epoll,
+            bell,
+            clock,
+            standby,
+        })
     }
 
     /// Watches a descriptor. `token` must not be `u64::MAX`.
@@ -109,13 +147,9 @@ impl Poller {
 
     /// Has the wait end after this long, or never. Unlike a ring it wakes nobody now.
     pub fn set_clock(&self, after: Option<Duration>) {
-        let zero = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
         // A value of zero would disarm it.
         let after = after.map(|after| after.max(Duration::from_nanos(1)));
-        let value = after.map_or(zero, |after| {
+        let value = after.map_or(NOW, |after| {
             Timespec::try_from(after).unwrap_or(Timespec {
                 tv_sec: i64::MAX,
                 tv_nsec: 0,
@@ -126,7 +160,7 @@ impl Poller {
             &self.clock,
             TimerfdTimerFlags::empty(),
             &Itimerspec {
-                it_interval: zero,
+                it_interval: NOW,
                 it_value: value,
             },
         );
@@ -138,15 +172,14 @@ impl Poller {
     /// # Errors
     ///
     /// None that can happen to an open set.
-    pub fn wait(&self, events: &mut Vec<Event>, ready: &mut Vec<Ready>) -> Result<(), Errno> {
+    pub fn wait(&self, patience: Patience, ready: &mut Vec<Ready>) -> Result<(), Errno> {
         ready.clear();
-        events.clear();
-        events.reserve(BATCH);
-        match epoll::wait(&self.epoll, spare_capacity(events), None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        for event in events.iter() {
+        let timeout = match patience {
+            Patience::None => Some(&NOW),
+            Patience::Endless => None,
+        };
+        let mut room = [const { MaybeUninit::uninit() }; BATCH];
+        for event in wait(&self.epoll, &mut room, timeout)? {
             let (token, flags) = (event.data.u64(), event.flags);
             if token != BELL {
                 ready.push(Ready {
@@ -156,5 +189,51 @@ impl Poller {
             }
         }
         Ok(())
+    }
+
+    /// Has the thread that stands by wake up, once, as soon as there is something to [`wait`](Self::wait) for: also what came
+    /// before this call and was not waited for.
+    ///
+    /// The kernel keeps both, what is ready and whether somebody is to be told, so nothing can fall in between.
+    pub fn arm(&self) {
+        self.set_standby(EventFlags::IN | EventFlags::ONESHOT);
+    }
+
+    /// Lets the thread that stands by sleep on, whatever becomes ready.
+    pub fn disarm(&self) {
+        self.set_standby(EventFlags::empty());
+    }
+
+    fn set_standby(&self, flags: EventFlags) {
+        // It has been a member since the set was made, and changing one takes no memory.
+        let _ = epoll::modify(&self.standby, &self.epoll, EventData::new_u64(BELL), flags);
+    }
+
+    /// Waits until it is [armed](Self::arm) and there is something to wait for. It may return without a reason, when a signal
+    /// arrives.
+    ///
+    /// # Errors
+    ///
+    /// None that can happen to an open set.
+    pub fn stand_by(&self) -> Result<(), Errno> {
+        wait(&self.standby, &mut [MaybeUninit::uninit()], None).map(drop)
+    }
+}
+
+const NOW: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// Waits for a set, and returns what is ready: nothing where a signal came.
+fn wait<'room>(
+    epoll: &OwnedFd,
+    room: &'room mut [MaybeUninit<Event>],
+    timeout: Option<&Timespec>,
+) -> Result<&'room mut [Event], Errno> {
+    match epoll::wait(epoll, room, timeout) {
+        Ok((events, _)) => Ok(events),
+        Err(Errno::INTR) => Ok(&mut []),
+        Err(errno) => Err(errno),
     }
 }

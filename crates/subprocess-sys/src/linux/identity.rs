@@ -1,5 +1,8 @@
-//! Which process this is, cheaply, and right after a fork.
+//! Which process this is, cheaply, and right after a fork; and where and when.
 
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -35,11 +38,52 @@ fn make_page() -> Option<&'static AtomicU32> {
     Some(unsafe { &*page.cast::<AtomicU32>() })
 }
 
+/// Returns the effective user id.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Returns the kernel's name for its run since it was booted (random(4)): 36 characters, hexadecimal digits and hyphens.
+///
+/// # Errors
+///
+/// When `/proc` is not mounted, or what it says has another form.
+pub fn boot() -> io::Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let boot = text.trim_end();
+    let well_formed = boot.len() == 36 && boot.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+    if well_formed {
+        Ok(boot.to_owned())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// Returns the number of this process's pid namespace (namespaces(7)). A later namespace may get it again.
+///
+/// # Errors
+///
+/// When `/proc` is not mounted, or does not show this process.
+pub fn pid_namespace() -> io::Result<u64> {
+    fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_kept_answer_is_the_kernels() {
         assert_eq!(super::pid(), std::process::id());
         assert_eq!(super::pid(), std::process::id());
+    }
+    #[test]
+    fn the_run_of_the_kernel_and_the_namespace_stay_the_same() {
+        assert_eq!(
+            super::boot().expect("/proc is there"),
+            super::boot().expect("/proc is there")
+        );
+        assert_eq!(
+            super::pid_namespace().expect("/proc is there"),
+            super::pid_namespace().expect("/proc is there")
+        );
     }
 }

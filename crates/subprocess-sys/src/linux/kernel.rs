@@ -3,8 +3,9 @@
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
+use dsh_subprocess_warden::syscall::{check, syscall};
+
 use super::pidfd;
-use super::syscall::{check, syscall};
 
 /// The features that are used where they are there. Each has another way out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +24,9 @@ pub struct Kernel {
     pub cgroup_kill: bool,
     /// `PIDFD_GET_INFO` with the exit status (Linux 6.15).
     pub pidfd_get_info: bool,
+    /// `memfd_create` (Linux 3.17), for a program that is executed from memory. A policy may still forbid that, which is seen
+    /// when it is tried.
+    pub memfd_exec: bool,
 }
 
 impl Kernel {
@@ -47,6 +51,9 @@ impl Kernel {
             )
         })
         .is_ok();
+        // A null name is looked at after the flags, and refused with EFAULT.
+        // SAFETY: the kernel reads the name by itself, and copes with an address that is none.
+        let memfd_exec = check(unsafe { syscall(libc::SYS_memfd_create, [0; 6]) }) == Err(libc::EFAULT);
         let clone3 = clone3 && release >= (5, 5);
         Self {
             clone3,
@@ -54,6 +61,7 @@ impl Kernel {
             close_range,
             cgroup_kill: release >= (5, 14),
             pidfd_get_info: has_exit_info(),
+            memfd_exec,
         }
     }
 }
@@ -72,4 +80,20 @@ pub fn release() -> (u32, u32) {
 fn has_exit_info() -> bool {
     release() >= (6, 15)
         && pidfd::open(rustix::process::getpid()).is_ok_and(|itself| pidfd::knows_info(itself.as_raw_fd()))
+}
+
+/// Returns the id of this boot, which no other boot of any machine has: 32 digits in groups (random(4)). `None` without
+/// `/proc`.
+pub fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_boot_has_an_id_that_stays_the_same() {
+        let id = super::boot_id().expect("an id");
+        assert_eq!((id.len(), Some(&id)), (36, super::boot_id().as_ref()));
+    }
 }

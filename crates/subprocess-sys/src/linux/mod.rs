@@ -1,15 +1,20 @@
 //! Linux.
 
 pub mod cgroup;
+pub mod directory;
 pub mod event;
 pub mod file;
 pub mod identity;
 pub mod kernel;
 pub mod limits;
+pub mod orphans;
 pub mod pidfd;
 pub mod pipe;
 pub mod signal;
 pub mod spawn;
 pub mod table;
+pub mod warden;
 
-mod syscall;
+mod abi;
+mod descendants;
+mod memory_file;

@@ -4,12 +4,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use dsh_subprocess_warden::syscall::{check, syscall};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 pub use rustix::process::{Pid, Signal};
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-
-use super::syscall::{check, syscall};
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

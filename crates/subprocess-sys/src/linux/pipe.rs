@@ -65,7 +65,7 @@ pub fn null_device() -> Result<OwnedFd, Errno> {
 
 /// A host may run with descriptors 0 to 2 closed; what it opens then gets those numbers, where the child's own standard
 /// descriptors are put.
-fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     if fd.as_raw_fd() > 2 {
         return Ok(fd);
     }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use super::syscall::syscall;
+use dsh_subprocess_warden::syscall::syscall;
 
 /// The thread's signal mask, put back when dropped.
 #[derive(Debug)]

@@ -8,11 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use dsh_subprocess_warden::syscall::{check, syscall};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
+pub use super::descendants::{descendants, lists_descendants};
 use super::pidfd;
-use super::syscall::{check, syscall};
 
 /// The longest command line that is shown, in bytes.
 const COMMAND: usize = 4096;
@@ -45,6 +46,9 @@ pub struct Session {
 impl Session {
     /// Names the session that a process started at about `born` leads.
     pub fn new(id: Pid, born: Instant) -> Self {
+        // Opened while there is a descriptor to be had: a look must be possible when there is none.
+        loadavg();
+        pid_max();
         Self { id, born }
     }
 
@@ -100,7 +104,21 @@ impl Session {
         let mut seen: BTreeSet<i32> = (leader..=looked_to).collect();
         loop {
             let before = seen.len();
-            for pid in pids() {
+            let Some(pids) = listed() else {
+                // No descriptor to list it with: number by number, however many there are. A call for one of them takes
+                // about a tenth of a microsecond.
+                let (first, last) = if wrapped {
+                    (1, pid_max())
+                } else {
+                    (looked_to + 1, newest_pid().unwrap_or(newest))
+                };
+                (first..=last)
+                    .filter(|number| !seen.contains(number))
+                    .filter_map(Pid::from_raw)
+                    .for_each(&mut look);
+                return;
+            };
+            for pid in pids {
                 if seen.insert(pid.as_raw_nonzero().get()) {
                     look(pid);
                 }
@@ -113,14 +131,7 @@ impl Session {
 
     /// Tells whether the numbers may have run through all their range since the leader was born.
     fn may_have_wrapped(&self) -> bool {
-        static PID_MAX: OnceLock<u128> = OnceLock::new();
-        let max = *PID_MAX.get_or_init(|| {
-            fs::read_to_string("/proc/sys/kernel/pid_max")
-                .ok()
-                .and_then(|text| text.trim().parse().ok())
-                .unwrap_or(32_768)
-        });
-        self.born.elapsed().as_millis() * FORKS_PER_SECOND / 1000 >= max
+        self.born.elapsed().as_millis() * FORKS_PER_SECOND / 1000 >= u128::from(pid_max().unsigned_abs())
     }
 }
 
@@ -128,6 +139,17 @@ impl Session {
 fn is_thread(pid: Pid) -> bool {
     // EINVAL, and ENOENT from Linux 6.16 on (pidfd_open(2)).
     matches!(pidfd::open(pid), Err(Errno::INVAL | Errno::NOENT))
+}
+
+/// Returns the number that no process of this pid namespace reaches.
+fn pid_max() -> i32 {
+    static PID_MAX: OnceLock<i32> = OnceLock::new();
+    *PID_MAX.get_or_init(|| {
+        fs::read_to_string("/proc/sys/kernel/pid_max")
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(32_768)
+    })
 }
 
 /// Returns the number that the newest process of this pid namespace got.
@@ -162,17 +184,18 @@ pub fn this_process() -> Pid {
     getpid()
 }
 
-/// Lists every process of the table, in the order of the numbers.
+/// Lists every process of the table, in the order of the numbers. Empty where it cannot be listed.
 pub fn pids() -> impl Iterator<Item = Pid> {
-    let entries = if is_ours() {
-        fs::read_dir("/proc").ok()
-    } else {
-        None
-    };
-    entries.into_iter().flatten().filter_map(|entry| {
+    listed().into_iter().flatten()
+}
+
+/// As [`pids`]; `None` where the table cannot be listed: for want of a descriptor, or because it is another namespace's.
+fn listed() -> Option<impl Iterator<Item = Pid>> {
+    let entries = is_ours().then(|| fs::read_dir("/proc").ok()).flatten()?;
+    Some(entries.filter_map(|entry| {
         let name = entry.ok()?.file_name();
         Pid::from_raw(name.to_str()?.parse().ok()?)
-    })
+    }))
 }
 
 /// Sends a signal to a process group.
@@ -352,10 +375,8 @@ mod tests {
         assert!(pids().any(|pid| pid == itself));
         let entry = entry(itself).expect("this process has a line");
         assert!(!entry.is_dead());
-        assert_eq!(
-            Some(entry.session),
-            session_of(itself).map(|pid| pid.as_raw_nonzero().get())
-        );
+        // Both are 0 where the session's leader lives in another pid namespace.
+        assert_eq!(Some(entry.session), session_number(itself));
         assert!(command(itself).is_some_and(|command| !command.is_empty()));
     }
 

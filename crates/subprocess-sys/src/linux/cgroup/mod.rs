@@ -1,6 +1,7 @@
 //! Control groups (version 2) as owners of trees. The rules are those of cgroups(7) and of the kernel's
 //! `cgroup-v2` document.
 
+mod left;
 mod mount;
 
 use std::ffi::OsString;
@@ -70,6 +71,16 @@ impl Parent {
     /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Opens it anew, for another process that is to list it.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE`, `ENFILE`.
+    pub fn reopen(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&self.directory, ".", flags, Mode::empty())
     }
 
     /// Makes an empty leaf.

@@ -1,21 +1,21 @@
 //! The parent's side of a spawn.
 
-use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use dsh_subprocess_warden::child::{self, INHERIT, MERGE, Order, STANDARD_SIGNALS};
+use dsh_subprocess_warden::clone::{self, Call};
+use dsh_subprocess_warden::report::Report;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::futex;
 
 use super::super::kernel::Kernel;
-use super::super::syscall::check;
 use super::super::{pidfd, signal};
-use super::child::{self, INHERIT, MERGE, Order, STANDARD_SIGNALS};
-use super::program::{Descriptor, ExecFailure, Launch, Program, Report};
+use super::program::{Descriptor, ExecFailure, Launch, Program, Session};
 use super::stack::Stack;
 
 /// What became of a spawn within its bound.
@@ -32,11 +32,12 @@ pub enum Started {
 /// A child that runs its program.
 #[derive(Debug)]
 pub struct Running {
-    /// Its pid, which is also the id of its session and its process group where `session_error` is `None`.
+    /// Its pid, which is also the id of its session and its process group where it was to have its own and `session_error`
+    /// is `None`.
     pub pid: Pid,
     /// Its descriptor.
     pub pidfd: OwnedFd,
-    /// Why the child has no session of its own.
+    /// Why the child is not in the session or the process group that was asked for.
     pub session_error: Option<Errno>,
 }
 
@@ -56,12 +57,12 @@ pub enum StartError {
 /// It may be called from any thread. All signals are blocked on that thread for the length of the clone itself.
 ///
 /// ```
-/// use dsh_subprocess_sys::{kernel::Kernel, pidfd, pipe, spawn::{Descriptor, Launch, Program, Started, start}};
+/// use dsh_subprocess_sys::{kernel::Kernel, pidfd, pipe, spawn::{Descriptor, Launch, Program, Session, Started, start}};
 /// use std::{os::fd::AsFd, time::Duration};
 /// let program = Program::new([b"sh".as_slice(), b"-c", b"exit 7"], [], [b"/bin/sh".as_slice()], b"/");
 /// let null = pipe::null_device()?;
 /// let stdio = [Descriptor::From(null.as_fd()), Descriptor::Inherit, Descriptor::Inherit];
-/// let launch = Launch { stdio, control: None, cgroup: None, join_cgroup: None };
+/// let launch = Launch { stdio, control: None, session: Session::Own, cgroup: None, join_cgroup: None };
 /// match start(program, launch, Kernel::get(), Duration::from_secs(1))? {
 ///     Started::Running(child) => {
 ///         let end = pidfd::wait(&child.pidfd, pidfd::Wait::Block)?.expect("a blocking wait ends with a status");
@@ -130,7 +131,15 @@ fn prepare(mut shared: NonNull<Shared>, launch: Launch<'_>, kernel: Kernel) -> *
         arguments: program.arguments(),
         environment: program.environment(),
         candidates: program.candidates(),
+        exec_fd: program.file().map_or(-1, |file| file.as_raw_fd()),
         cwd: program.cwd(),
+        session: match launch.session {
+            Session::Own => child::Session::Own,
+            Session::Host => child::Session::Inherit,
+            Session::OwnGroup => child::Session::Group(0),
+        },
+        limits: std::ptr::null(),
+        limit_count: 0,
         stdio: launch.stdio.map(|descriptor| match descriptor {
             Descriptor::Inherit => INHERIT,
             Descriptor::Merge => MERGE,
@@ -216,7 +225,7 @@ impl Pending {
         ManuallyDrop::into_inner(stack).put_back();
         // SAFETY: it was leaked by `start`, `alive` is 0, and this value, which alone has the pointer, ends here.
         let Shared { report, program, .. } = *unsafe { Box::from_raw(shared.as_ptr()) };
-        if let Some(failure) = report.failure() {
+        if let Some(failure) = ExecFailure::from_report(&report) {
             // It is exiting: this takes microseconds. ECHILD means that somebody else reaped it.
             let _ = pidfd::wait(&child.pidfd, pidfd::Wait::Block);
             return Started::Failed(failure, program);
@@ -227,30 +236,10 @@ impl Pending {
     }
 }
 
-/// `struct clone_args` (clone(2)), up to the field that came with Linux 5.7.
-#[repr(C)]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
-/// Flags beyond the 32 bits of the older call (clone(2)).
-const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-
 /// # Safety
 ///
-/// `order` and what it points to, `shared` and `stack` must stay as they are until `alive` in the report is 0.
+/// `order` and what it points to, `shared` and `stack` must stay as they are until `alive` in the report is 0, and every
+/// signal must be blocked.
 unsafe fn clone_child(
     stack: &Stack,
     order: *mut Order,
@@ -259,111 +248,20 @@ unsafe fn clone_child(
     kernel: Kernel,
 ) -> Result<(Pid, OwnedFd), Errno> {
     let (bottom, length) = stack.range();
-    let mut pidfd: RawFd = -1;
-    let pidfd_address = (&raw mut pidfd).expose_provenance();
     // SAFETY: the field is part of the memory that the caller keeps.
-    let alive = unsafe { &raw const (*shared.as_ptr()).report.alive }.expose_provenance();
-    let flags = (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64;
-    let returned = if kernel.clone3 {
-        let args = CloneArgs {
-            flags: flags | CLONE_CLEAR_SIGHAND | if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
-            pidfd: pidfd_address as u64,
-            child_tid: alive as u64,
-            exit_signal: libc::SIGCHLD as u64,
-            stack: bottom.expose_provenance() as u64,
-            stack_size: length as u64,
-            cgroup: cgroup.map_or(0, |fd| fd as u64),
-            ..CloneArgs::default()
-        };
-        let arguments = [
-            (&raw const args).expose_provenance(),
-            size_of::<CloneArgs>(),
-            0,
-            0,
-            0,
-        ];
-        // SAFETY: the arguments are complete, the child runs on the stack they name and never returns.
-        unsafe { clone(libc::SYS_clone3, arguments, child::run, order.cast()) }
+    let alive = unsafe { &raw const (*shared.as_ptr()).report.alive };
+    let call = if kernel.clone3 {
+        Call::Clone3 {
+            cgroup: cgroup.unwrap_or(-1),
+        }
     } else {
-        let top = bottom.wrapping_add(length).expose_provenance();
-        let flags = flags as usize | libc::SIGCHLD as usize;
-        // The order of the last two differs between the architectures: the thread-local storage, which is not set, and the
-        // word to clear.
-        let arguments = if cfg!(target_arch = "aarch64") {
-            [flags, top, pidfd_address, 0, alive]
-        } else {
-            [flags, top, pidfd_address, alive, 0]
-        };
-        // SAFETY: as above; the stack grows down from its top.
-        unsafe { clone(libc::SYS_clone, arguments, child::run, order.cast()) }
+        Call::Clone
     };
-    let pid = check(returned).map_err(Errno::from_raw_os_error)?;
+    // SAFETY: the caller's promise.
+    let cloned = unsafe { clone::clone_child(clone::Stack { bottom, length }, order, alive, call) };
+    let (pid, pidfd) = cloned.map_err(Errno::from_raw_os_error)?;
     // SAFETY: the kernel made this descriptor for this call, and nobody else knows it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    let pid = i32::try_from(pid)
-        .ok()
-        .and_then(Pid::from_raw)
-        .expect("clone returns the child's pid to its parent");
+    let pid = Pid::from_raw(pid).expect("clone returns the child's pid to its parent");
     Ok((pid, pidfd))
-}
-
-type Entry = unsafe extern "C" fn(*mut c_void) -> !;
-
-/// Makes a `clone` or `clone3` call; the child calls `entry(data)` on its own stack and never comes back.
-///
-/// # Safety
-///
-/// The arguments must name a stack that nothing else uses, and what `entry` does with `data` must be sound.
-#[cfg(target_arch = "x86_64")]
-unsafe fn clone(number: libc::c_long, a: [usize; 5], entry: Entry, data: *mut c_void) -> usize {
-    let returned;
-    // SAFETY: the kernel keeps r12 and r13 for the child, which uses them to call `entry` with an aligned stack and an
-    // outermost frame. The parent sees an ordinary system call.
-    unsafe {
-        std::arch::asm!(
-            "syscall",
-            "test rax, rax",
-            "jnz 2f",
-            "xor ebp, ebp",
-            "mov rdi, r13",
-            "call r12",
-            "ud2",
-            "2:",
-            inlateout("rax") number as usize => returned,
-            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4],
-            in("r12") entry,
-            in("r13") data,
-            lateout("rcx") _, lateout("r11") _,
-        );
-    }
-    returned
-}
-
-/// Makes a `clone` or `clone3` call; the child calls `entry(data)` on its own stack and never comes back.
-///
-/// # Safety
-///
-/// The arguments must name a stack that nothing else uses, and what `entry` does with `data` must be sound.
-#[cfg(target_arch = "aarch64")]
-unsafe fn clone(number: libc::c_long, a: [usize; 5], entry: Entry, data: *mut c_void) -> usize {
-    let returned;
-    // SAFETY: the kernel keeps x11 and x12 for the child, which uses them to call `entry` as the outermost frame. The parent
-    // sees an ordinary system call.
-    unsafe {
-        std::arch::asm!(
-            "svc 0",
-            "cbnz x0, 2f",
-            "mov x29, xzr",
-            "mov x0, x12",
-            "blr x11",
-            "brk 1",
-            "2:",
-            in("x8") number as usize,
-            inlateout("x0") a[0] => returned,
-            in("x1") a[1], in("x2") a[2], in("x3") a[3], in("x4") a[4],
-            in("x11") entry,
-            in("x12") data,
-        );
-    }
-    returned
 }

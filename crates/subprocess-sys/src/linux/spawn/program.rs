@@ -3,13 +3,14 @@
 use std::ffi::c_char;
 use std::os::fd::BorrowedFd;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
+
+use dsh_subprocess_warden::protocol::SAMPLE;
+pub use dsh_subprocess_warden::report::FailedStep;
+use dsh_subprocess_warden::report::Report;
 
 /// The shell that runs a script without an interpreter line, as `execvp` does (exec(3)).
 const SHELL: &[u8] = b"/bin/sh";
-
-/// Bytes of an unexecutable file that are looked at: the first line of a script, as `binfmt_script` reads it.
-pub(super) const SAMPLE: usize = 256;
 
 /// A program, its arguments and its environment, as one block of NUL-terminated strings.
 ///
@@ -33,6 +34,8 @@ pub struct Program {
     environment: Vec<*const c_char>,
     candidates: Vec<*const c_char>,
     cwd: *const c_char,
+    /// What is run instead of the candidates.
+    file: Option<BorrowedFd<'static>>,
 }
 
 // SAFETY: the pointers point into `strings`, which moves with them and is never changed.
@@ -79,7 +82,16 @@ impl Program {
             environment: list(environment),
             candidates: list(candidates),
             cwd: pointer(cwd),
+            file: None,
             strings,
+        }
+    }
+
+    /// Has this open file run instead of the candidates.
+    pub(crate) fn with_file(self, file: BorrowedFd<'static>) -> Self {
+        Self {
+            file: Some(file),
+            ..self
         }
     }
 
@@ -96,6 +108,19 @@ impl Program {
         &rest[..length]
     }
 
+    /// Returns the strings, in the order of the warden's protocol.
+    pub(crate) fn strings(&self) -> Strings<'_> {
+        // Each list ends with a null, and the arguments begin with the shell. That a list has more than 2^32 entries would
+        // take 32 GiB of pointers.
+        let count = |list: usize, others: usize| (list - others) as u32;
+        Strings {
+            arguments: count(self.arguments.len(), 2),
+            environment: count(self.environment.len(), 1),
+            candidates: count(self.candidates.len(), 1),
+            block: &self.strings,
+        }
+    }
+
     pub(super) fn arguments(&mut self) -> *mut *const c_char {
         self.arguments.as_mut_ptr()
     }
@@ -108,9 +133,23 @@ impl Program {
         self.candidates.as_ptr()
     }
 
+    pub(super) fn file(&self) -> Option<BorrowedFd<'static>> {
+        self.file
+    }
+
     pub(super) fn cwd(&self) -> *const c_char {
         self.cwd
     }
+}
+
+/// The strings of a [`Program`]: the shell, the arguments, the environment, the candidates, the working directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strings<'a> {
+    pub(crate) arguments: u32,
+    pub(crate) environment: u32,
+    pub(crate) candidates: u32,
+    /// All of them, each with its NUL.
+    pub(crate) block: &'a [u8],
 }
 
 /// What one of the child's three standard descriptors becomes.
@@ -124,6 +163,17 @@ pub enum Descriptor<'fd> {
     Merge,
 }
 
+/// The session and process group of a child.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Session {
+    /// Its own, without a controlling terminal.
+    Own,
+    /// The host's: it stays on the host's terminal, and in its process group.
+    Host,
+    /// The host's session, and a process group of its own there.
+    OwnGroup,
+}
+
 /// How to start a [`Program`].
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'fd> {
@@ -131,28 +181,13 @@ pub struct Launch<'fd> {
     pub stdio: [Descriptor<'fd>; 3],
     /// What becomes the child's descriptor 3. All others are closed.
     pub control: Option<BorrowedFd<'fd>>,
+    /// Where it belongs.
+    pub session: Session,
     /// The directory of the cgroup that the child is born in.
     pub cgroup: Option<BorrowedFd<'fd>>,
     /// `cgroup.procs` of that cgroup, open for writing: the child moves itself there before exec. For kernels without
     /// `CLONE_INTO_CGROUP`.
     pub join_cgroup: Option<BorrowedFd<'fd>>,
-}
-
-/// What the child was doing when it failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FailedStep {
-    /// Moving itself into its cgroup.
-    JoinCgroup,
-    /// Putting a standard descriptor in place.
-    Stdio,
-    /// Closing the host's descriptors.
-    CloseDescriptors,
-    /// Entering the working directory.
-    EnterCwd,
-    /// Executing a candidate.
-    Exec,
-    /// Executing `/bin/sh` for a script without an interpreter line.
-    ExecShell,
 }
 
 /// Why a child never reached its program.
@@ -170,68 +205,19 @@ pub struct ExecFailure {
     pub sample: Vec<u8>,
 }
 
-/// Memory that the child writes and the parent reads.
-///
-/// The parent looks at the other fields only after `alive` was cleared by the kernel, which orders them.
-#[derive(Debug)]
-pub(super) struct Report {
-    /// The futex. 1 until the kernel clears it: `CLONE_CHILD_CLEARTID`.
-    pub(super) alive: AtomicU32,
-    /// 0, or 1 + the place in [`STEPS`].
-    pub(super) step: AtomicU32,
-    pub(super) errno: AtomicI32,
-    pub(super) candidate: AtomicU32,
-    /// 0 where it is not known.
-    pub(super) mode: AtomicU32,
-    /// 0, or why the child has no session of its own.
-    pub(super) session_errno: AtomicI32,
-    pub(super) sample_length: AtomicU32,
-    pub(super) sample: [std::sync::atomic::AtomicU8; SAMPLE],
-}
-
-/// The steps, in the order of their codes.
-const STEPS: [FailedStep; 6] = [
-    FailedStep::JoinCgroup,
-    FailedStep::Stdio,
-    FailedStep::CloseDescriptors,
-    FailedStep::EnterCwd,
-    FailedStep::Exec,
-    FailedStep::ExecShell,
-];
-
-impl FailedStep {
-    pub(super) const fn code(self) -> u32 {
-        self as u32 + 1
-    }
-}
-
-impl Report {
-    pub(super) fn new() -> Self {
-        Self {
-            alive: AtomicU32::new(1),
-            step: AtomicU32::new(0),
-            errno: AtomicI32::new(0),
-            candidate: AtomicU32::new(0),
-            mode: AtomicU32::new(0),
-            session_errno: AtomicI32::new(0),
-            sample_length: AtomicU32::new(0),
-            sample: [const { std::sync::atomic::AtomicU8::new(0) }; SAMPLE],
-        }
-    }
-
-    pub(super) fn failure(&self) -> Option<ExecFailure> {
-        let step = *STEPS.get((self.step.load(Ordering::Acquire) as usize).checked_sub(1)?)?;
-        let length = (self.sample_length.load(Ordering::Relaxed) as usize).min(SAMPLE);
-        let mode = self.mode.load(Ordering::Relaxed);
-        Some(ExecFailure {
+impl ExecFailure {
+    /// Reads the report of a child that has left the shared memory.
+    pub(super) fn from_report(report: &Report) -> Option<Self> {
+        let step = report.failed_step()?;
+        let mut sample = [0; SAMPLE];
+        let length = report.copy_sample(&mut sample);
+        let mode = report.mode.load(Ordering::Relaxed);
+        Some(Self {
             step,
-            errno: self.errno.load(Ordering::Relaxed),
-            candidate: self.candidate.load(Ordering::Relaxed) as usize,
+            errno: report.errno.load(Ordering::Relaxed),
+            candidate: report.candidate.load(Ordering::Relaxed) as usize,
             mode: (mode != 0).then_some(mode),
-            sample: self.sample[..length]
-                .iter()
-                .map(|byte| byte.load(Ordering::Relaxed))
-                .collect(),
+            sample: sample[..length].to_vec(),
         })
     }
 }

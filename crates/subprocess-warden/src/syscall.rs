@@ -1,19 +1,29 @@
 //! Raw system calls, for code that must not touch `errno` or any other thread-local storage.
 //!
-//! The numbers come from the `libc` crate; the calling conventions from `syscall(2)`.
+//! The numbers are in [`abi::number`](crate::abi::number); the calling conventions come from `syscall(2)`.
 
 use core::arch::asm;
+use core::ffi::c_long;
 
 /// The largest error number a system call returns, negated.
 const MAX_ERRNO: usize = 4095;
 
 /// Splits a raw return value into a result.
-pub(crate) fn check(returned: usize) -> Result<usize, i32> {
+///
+/// # Errors
+///
+/// The error number, where the call failed.
+pub const fn check(returned: usize) -> Result<usize, i32> {
     let error = returned.wrapping_neg();
-    if (1..=MAX_ERRNO).contains(&error) {
+    if error >= 1 && error <= MAX_ERRNO {
         return Err(error as i32);
     }
     Ok(returned)
+}
+
+/// Turns a descriptor, or another signed number, into a system call's argument.
+pub const fn fd(number: i32) -> usize {
+    number as isize as usize
 }
 
 /// Makes a system call. Inlined, so that the child's code between clone and exec is one frame deep.
@@ -23,7 +33,8 @@ pub(crate) fn check(returned: usize) -> Result<usize, i32> {
 /// The arguments must be what the call numbered `number` asks for: pointers among them must be valid for what it does
 /// with them.
 #[cfg(target_arch = "x86_64")]
-pub(crate) unsafe fn syscall(number: libc::c_long, a: [usize; 6]) -> usize {
+#[inline]
+pub unsafe fn syscall(number: c_long, a: [usize; 6]) -> usize {
     let returned;
     // SAFETY: the convention of x86_64 (syscall(2)): number and result in rax, rcx and r11 clobbered. The effect of the
     // call itself is the caller's obligation.
@@ -46,7 +57,8 @@ pub(crate) unsafe fn syscall(number: libc::c_long, a: [usize; 6]) -> usize {
 /// The arguments must be what the call numbered `number` asks for: pointers among them must be valid for what it does
 /// with them.
 #[cfg(target_arch = "aarch64")]
-pub(crate) unsafe fn syscall(number: libc::c_long, a: [usize; 6]) -> usize {
+#[inline]
+pub unsafe fn syscall(number: c_long, a: [usize; 6]) -> usize {
     let returned;
     // SAFETY: the convention of arm64 (syscall(2)): number in x8, result in x0. The effect of the call itself is the
     // caller's obligation.

@@ -8,34 +8,79 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 use core::sync::atomic::Ordering;
 
-use super::super::syscall::{check, syscall};
-use super::program::{FailedStep, Report, SAMPLE};
+use crate::abi::errno::{EACCES, EBADF, ENODEV, ENOENT, ENOEXEC, ENOTDIR, ESTALE, ETIMEDOUT};
+use crate::abi::flag::{
+    AT_EMPTY_PATH, AT_FDCWD, F_DUPFD_CLOEXEC, F_SETFD, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR,
+    RLIMIT_NOFILE, SIG_SETMASK, STATX_MODE, STATX_TYPE,
+};
+use crate::abi::number;
+use crate::protocol::SAMPLE;
+use crate::report::{FailedStep, Report};
+use crate::syscall::{check, fd, syscall};
 
-/// The child's descriptor stays the host's.
-pub(super) const INHERIT: i32 = -1;
-/// The child's descriptor becomes a copy of its standard output.
-pub(super) const MERGE: i32 = -2;
+/// In [`Order::stdio`]: the child's descriptor stays the host's.
+pub const INHERIT: i32 = -1;
+/// In [`Order::stdio`]: the child's descriptor becomes a copy of its standard output.
+pub const MERGE: i32 = -2;
 
 /// The number of the control descriptor, right after the standard ones.
-pub(super) const CONTROL: i32 = 3;
+pub const CONTROL: i32 = 3;
+/// The first number that is never kept.
+const ABOVE_KEPT: usize = 4;
+
+/// Where the child belongs on the terminal's side: which session and process group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Session {
+    /// A session of its own, and so a process group of its own too, without a controlling terminal.
+    Own,
+    /// Its parent's session and process group.
+    Inherit,
+    /// Its parent's session, and this process group there; 0 for one of its own.
+    Group(i32),
+}
+
+/// A resource limit to set (setrlimit(2)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// The resource's number.
+    pub resource: u32,
+    /// The limit that is enforced.
+    pub soft: u64,
+    /// What the soft one may be raised to.
+    pub hard: u64,
+}
 
 /// What the child is to do.
 #[derive(Debug)]
-pub(super) struct Order {
+pub struct Order {
     /// `/bin/sh`, then argv, then null.
-    pub(super) arguments: *mut *const c_char,
-    pub(super) environment: *const *const c_char,
-    pub(super) candidates: *const *const c_char,
-    pub(super) cwd: *const c_char,
-    pub(super) stdio: [i32; 3],
+    pub arguments: *mut *const c_char,
+    /// Null-terminated.
+    pub environment: *const *const c_char,
+    /// The paths to try, null-terminated.
+    pub candidates: *const *const c_char,
+    /// A descriptor of the program to run instead of the candidates, or -1. It is not passed on.
+    pub exec_fd: i32,
+    /// The working directory.
+    pub cwd: *const c_char,
+    /// The session and process group.
+    pub session: Session,
+    /// The first of the limits to set.
+    pub limits: *const Limit,
+    /// How many there are.
+    pub limit_count: usize,
+    /// Descriptors of 3 or more that become the standard ones, or [`INHERIT`] or [`MERGE`].
+    pub stdio: [i32; 3],
     /// What becomes [`CONTROL`], or -1.
-    pub(super) control: i32,
+    pub control: i32,
     /// A descriptor of `cgroup.procs`, or -1.
-    pub(super) join_cgroup: i32,
+    pub join_cgroup: i32,
     /// The signals that may need their default action back, as a set.
-    pub(super) reset: u64,
-    pub(super) close_range: bool,
-    pub(super) report: *const Report,
+    pub reset: u64,
+    /// Whether the kernel knows `close_range`.
+    pub close_range: bool,
+    /// Where failures are told.
+    pub report: *const Report,
 }
 
 /// As the kernel's `struct sigaction` where nothing is set: `SIG_DFL`, no flags, an empty mask. The order of the fields
@@ -44,24 +89,21 @@ static DEFAULT_ACTION: [usize; 4] = [0; 4];
 /// The kernel's `sigset_t` is 64 bits on both architectures.
 const SIGSET_BYTES: usize = 8;
 /// The signals from 1 to 31, as a set.
-pub(super) const STANDARD_SIGNALS: u64 = (1 << 31) - 1;
+pub const STANDARD_SIGNALS: u64 = (1 << 31) - 1;
 
 /// Runs in the child, on the child's stack.
 ///
 /// # Safety
 ///
 /// `order` points to an [`Order`] whose pointers stay valid until this process has executed a program or died.
-pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
+pub unsafe extern "C" fn run(order: *mut c_void) -> ! {
     let order: *const Order = order.cast();
     // SAFETY: the caller's promise.
     let order = unsafe { &*order };
     // SAFETY: likewise.
     let report = unsafe { &*order.report };
 
-    // A new session is a new process group too, and has no controlling terminal. It cannot fail for a process that was
-    // just born (setsid(2)); a security filter can make it fail, and then the parent says what that costs.
-    // SAFETY: setsid takes no arguments.
-    if let Err(errno) = check(unsafe { syscall(libc::SYS_setsid, [0; 6]) }) {
+    if let Err(errno) = enter_session(order.session) {
         report.session_errno.store(errno, Ordering::Relaxed);
     }
 
@@ -71,11 +113,26 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
         // SAFETY: the buffer is one byte long.
         if let Err(errno) = check(unsafe {
             syscall(
-                libc::SYS_write,
+                number::write,
                 [fd(order.join_cgroup), itself.as_ptr().addr(), 1, 0, 0, 0],
             )
         }) {
             fail(report, FailedStep::JoinCgroup, errno, 0);
+        }
+    }
+
+    let mut program = order.exec_fd;
+    if program >= 0 {
+        // Out of the way of all that is put in place below; and closed by the exec.
+        // SAFETY: fcntl with an integer argument.
+        match check(unsafe {
+            syscall(
+                number::fcntl,
+                [fd(program), F_DUPFD_CLOEXEC as usize, ABOVE_KEPT, 0, 0, 0],
+            )
+        }) {
+            Ok(copy) => program = copy as i32,
+            Err(errno) => fail(report, FailedStep::Stdio, errno, 0),
         }
     }
 
@@ -85,17 +142,21 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
             fail(report, FailedStep::Stdio, errno, 0);
         }
     }
-    let mut kept = 3;
+    let mut kept = 3_usize;
     if order.control >= 0 {
         if let Err(errno) = place_control(order.control) {
             fail(report, FailedStep::Stdio, errno, 0);
         }
-        kept = 4;
+        kept = ABOVE_KEPT;
     }
     // Closed now, and not by close-on-exec: if the exec hangs, a copy of another child's pipe must not hang with it and
     // keep that child from its end of file.
-    if let Err(errno) = close_all(order.close_range, kept) {
+    if let Err(errno) = close_all(order.close_range, kept, program) {
         fail(report, FailedStep::CloseDescriptors, errno, 0);
+    }
+    // After the descriptors, whose numbers one of the limits bounds.
+    if let Err(errno) = set_limits(order) {
+        fail(report, FailedStep::Limits, errno, 0);
     }
     // The dispositions are the default ones now, so a signal sent since the clone ends the child; and one sent while the
     // steps below hang ends it too.
@@ -103,9 +164,9 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
     // SAFETY: the new set is eight bytes; no old one is asked for.
     unsafe {
         syscall(
-            libc::SYS_rt_sigprocmask,
+            number::rt_sigprocmask,
             [
-                libc::SIG_SETMASK as usize,
+                SIG_SETMASK as usize,
                 (&raw const none).addr(),
                 0,
                 SIGSET_BYTES,
@@ -115,11 +176,49 @@ pub(super) unsafe extern "C" fn run(order: *mut c_void) -> ! {
         );
     }
     // SAFETY: the path is NUL-terminated and outlives the call, by the caller's promise.
-    if let Err(errno) = check(unsafe { syscall(libc::SYS_chdir, [order.cwd.addr(), 0, 0, 0, 0, 0]) }) {
+    if let Err(errno) = check(unsafe { syscall(number::chdir, [order.cwd.addr(), 0, 0, 0, 0, 0]) }) {
         report.mode.store(mode_of(order.cwd), Ordering::Relaxed);
         fail(report, FailedStep::EnterCwd, errno, 0);
     }
+    if program >= 0 {
+        let errno = execveat(program, order.arguments.wrapping_add(1), order.environment);
+        fail(report, FailedStep::Exec, errno, 0);
+    }
     execute(order, report)
+}
+
+/// Goes where the child belongs.
+fn enter_session(session: Session) -> Result<(), i32> {
+    match session {
+        Session::Inherit => Ok(()),
+        // A new session is a new process group too, and has no controlling terminal. It cannot fail for a process that was
+        // just born (setsid(2)); a security filter can make it fail, and then the parent says what that costs.
+        // SAFETY: setsid takes no arguments.
+        Session::Own => check(unsafe { syscall(number::setsid, [0; 6]) }).map(drop),
+        Session::Group(group) => {
+            // SAFETY: setpgid takes integers.
+            check(unsafe { syscall(number::setpgid, [0, fd(group), 0, 0, 0, 0]) }).map(drop)
+        }
+    }
+}
+
+/// Sets the limits of this process. The memory is shared with the parent, its limits are not.
+fn set_limits(order: &Order) -> Result<(), i32> {
+    let mut index = 0_usize;
+    while index < order.limit_count {
+        // SAFETY: the list is as long as the order says.
+        let limit = unsafe { &*order.limits.wrapping_add(index) };
+        let new = [limit.soft, limit.hard];
+        // SAFETY: the new limit is two words; the old one is not asked for.
+        check(unsafe {
+            syscall(
+                number::prlimit64,
+                [0, limit.resource as usize, new.as_ptr().addr(), 0, 0, 0],
+            )
+        })?;
+        index = index.wrapping_add(1);
+    }
+    Ok(())
 }
 
 /// Tries each candidate in order, by the rules of `execvp` (exec(3)).
@@ -135,11 +234,11 @@ fn execute(order: &Order, report: &Report) -> ! {
         }
         let arguments = order.arguments.wrapping_add(1);
         match execve(candidate, arguments, order.environment) {
-            libc::ENOEXEC => {
+            ENOEXEC => {
                 let binary = sample(report, candidate);
                 if binary {
                     report.mode.store(mode_of(candidate), Ordering::Relaxed);
-                    fail(report, FailedStep::Exec, libc::ENOEXEC, index);
+                    fail(report, FailedStep::Exec, ENOEXEC, index);
                 }
                 // SAFETY: the list starts with the shell and holds at least one argument after it.
                 let shell = unsafe { *order.arguments };
@@ -149,17 +248,12 @@ fn execute(order: &Order, report: &Report) -> ! {
                 fail(report, FailedStep::ExecShell, errno, index);
             }
             // Not here; or on a file system that does not answer, which the search passes over as glibc's does.
-            errno @ (libc::ENOENT
-            | libc::EACCES
-            | libc::ENOTDIR
-            | libc::ESTALE
-            | libc::ENODEV
-            | libc::ETIMEDOUT) => {
-                let telling_now = errno == libc::EACCES || (errno == libc::ENOENT && mode_of(candidate) != 0);
+            errno @ (ENOENT | EACCES | ENOTDIR | ESTALE | ENODEV | ETIMEDOUT) => {
+                let telling_now = errno == EACCES || (errno == ENOENT && mode_of(candidate) != 0);
                 if telling.is_none() && telling_now {
                     telling = Some((index, errno));
                 }
-                if telling.is_none() && index == 0 && errno == libc::ENOTDIR {
+                if telling.is_none() && index == 0 && errno == ENOTDIR {
                     report.errno.store(errno, Ordering::Relaxed);
                 }
             }
@@ -172,17 +266,13 @@ fn execute(order: &Order, report: &Report) -> ! {
     }
     let Some((index, errno)) = telling else {
         let first = report.errno.load(Ordering::Relaxed);
-        let errno = if index == 1 && first != 0 {
-            first
-        } else {
-            libc::ENOENT
-        };
+        let errno = if index == 1 && first != 0 { first } else { ENOENT };
         fail(report, FailedStep::Exec, errno, 0)
     };
     // SAFETY: the index was in the list before.
     let candidate = unsafe { *order.candidates.wrapping_add(index) };
     report.mode.store(mode_of(candidate), Ordering::Relaxed);
-    if errno == libc::ENOENT {
+    if errno == ENOENT {
         sample(report, candidate);
     }
     fail(report, FailedStep::Exec, errno, index)
@@ -193,8 +283,27 @@ fn execve(path: *const c_char, arguments: *mut *const c_char, environment: *cons
     // SAFETY: a NUL-terminated path and two null-terminated lists, by the promise made to `run`.
     let returned = unsafe {
         syscall(
-            libc::SYS_execve,
+            number::execve,
             [path.addr(), arguments.addr(), environment.addr(), 0, 0, 0],
+        )
+    };
+    check(returned).err().unwrap_or(0)
+}
+
+/// Executes an open file, or returns the error number.
+fn execveat(program: i32, arguments: *mut *const c_char, environment: *const *const c_char) -> i32 {
+    // SAFETY: an empty path, which stands for the descriptor, and two null-terminated lists, by the promise made to `run`.
+    let returned = unsafe {
+        syscall(
+            number::execveat,
+            [
+                fd(program),
+                c"".as_ptr().addr(),
+                arguments.addr(),
+                environment.addr(),
+                AT_EMPTY_PATH as usize,
+                0,
+            ],
         )
     };
     check(returned).err().unwrap_or(0)
@@ -209,7 +318,7 @@ fn reset_signals(set: u64) {
         // SAFETY: a zeroed action; SIGKILL, SIGSTOP and the numbers of no signal refuse it, which changes nothing.
         unsafe {
             syscall(
-                libc::SYS_rt_sigaction,
+                number::rt_sigaction,
                 [number, (&raw const DEFAULT_ACTION).addr(), 0, SIGSET_BYTES, 0, 0],
             );
         }
@@ -221,17 +330,15 @@ fn place(number: i32, source: i32) -> Result<(), i32> {
     if source == INHERIT {
         // A descriptor that the host marked close-on-exec is inherited all the same: that was asked for.
         // SAFETY: fcntl with an integer argument.
-        return match check(unsafe {
-            syscall(libc::SYS_fcntl, [fd(number), libc::F_SETFD as usize, 0, 0, 0, 0])
-        }) {
+        return match check(unsafe { syscall(number::fcntl, [fd(number), F_SETFD as usize, 0, 0, 0, 0]) }) {
             Ok(_) => Ok(()),
-            Err(libc::EBADF) => open_null(number),
+            Err(EBADF) => open_null(number),
             Err(errno) => Err(errno),
         };
     }
     let source = if source == MERGE { 1 } else { source };
     // SAFETY: dup3 takes integers. The two differ: sources are 3 or more, or 1 for 2.
-    check(unsafe { syscall(libc::SYS_dup3, [fd(source), fd(number), 0, 0, 0, 0]) }).map(drop)
+    check(unsafe { syscall(number::dup3, [fd(source), fd(number), 0, 0, 0, 0]) }).map(drop)
 }
 
 /// Puts the control descriptor in place. The standard ones are, so nothing is overwritten that is still needed.
@@ -239,11 +346,11 @@ fn place_control(source: i32) -> Result<(), i32> {
     if source == CONTROL {
         // It has the right number already, and would be closed by the exec.
         // SAFETY: fcntl with an integer argument.
-        return check(unsafe { syscall(libc::SYS_fcntl, [fd(source), libc::F_SETFD as usize, 0, 0, 0, 0]) })
+        return check(unsafe { syscall(number::fcntl, [fd(source), F_SETFD as usize, 0, 0, 0, 0]) })
             .map(drop);
     }
     // SAFETY: dup3 takes integers, which differ.
-    check(unsafe { syscall(libc::SYS_dup3, [fd(source), fd(CONTROL), 0, 0, 0, 0]) }).map(drop)
+    check(unsafe { syscall(number::dup3, [fd(source), fd(CONTROL), 0, 0, 0, 0]) }).map(drop)
 }
 
 /// Opens the null device in place of a descriptor that the host has closed.
@@ -251,11 +358,11 @@ fn open_null(number: i32) -> Result<(), i32> {
     // SAFETY: a NUL-terminated path.
     let opened = check(unsafe {
         syscall(
-            libc::SYS_openat,
+            number::openat,
             [
-                fd(libc::AT_FDCWD),
+                fd(AT_FDCWD),
                 c"/dev/null".as_ptr().addr(),
-                libc::O_RDWR as usize,
+                O_RDWR as usize,
                 0,
                 0,
                 0,
@@ -266,27 +373,33 @@ fn open_null(number: i32) -> Result<(), i32> {
         return Ok(());
     }
     // SAFETY: dup3 takes integers, which differ.
-    check(unsafe { syscall(libc::SYS_dup3, [opened, fd(number), 0, 0, 0, 0]) })?;
+    check(unsafe { syscall(number::dup3, [opened, fd(number), 0, 0, 0, 0]) })?;
     // SAFETY: close takes an integer.
-    unsafe { syscall(libc::SYS_close, [opened, 0, 0, 0, 0, 0]) };
+    unsafe { syscall(number::close, [opened, 0, 0, 0, 0, 0]) };
     Ok(())
 }
 
-/// Closes every descriptor from `first` on.
-fn close_all(with_close_range: bool, first: usize) -> Result<(), i32> {
+/// Closes every descriptor from `first` on but one, which is not below `first`, or -1.
+fn close_all(with_close_range: bool, first: usize, but: i32) -> Result<(), i32> {
     if with_close_range {
-        // SAFETY: close_range takes integers.
-        return check(unsafe { syscall(libc::SYS_close_range, [first, u32::MAX as usize, 0, 0, 0, 0]) })
-            .map(drop);
+        let mut first = first;
+        if but >= 0 {
+            let but = but as usize;
+            if but > first {
+                close_numbers(first, but.wrapping_sub(1))?;
+            }
+            first = but.wrapping_add(1);
+        }
+        return close_numbers(first, u32::MAX as usize);
     }
     // The table of this process, by itself: the directory's own descriptor is in it and is closed last.
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+    let flags = O_RDONLY | O_DIRECTORY;
     // SAFETY: a NUL-terminated path.
     let listed = check(unsafe {
         syscall(
-            libc::SYS_openat,
+            number::openat,
             [
-                fd(libc::AT_FDCWD),
+                fd(AT_FDCWD),
                 c"/proc/self/fd".as_ptr().addr(),
                 flags as usize,
                 0,
@@ -296,14 +409,14 @@ fn close_all(with_close_range: bool, first: usize) -> Result<(), i32> {
         )
     });
     let Ok(directory) = listed else {
-        return close_up_to_the_limit(first);
+        return close_up_to_the_limit(first, but);
     };
     let mut entries = [0_u8; 2048];
     loop {
         // SAFETY: the buffer has the length that is said.
         let filled = check(unsafe {
             syscall(
-                libc::SYS_getdents64,
+                number::getdents64,
                 [directory, entries.as_mut_ptr().addr(), entries.len(), 0, 0, 0],
             )
         })?;
@@ -319,33 +432,33 @@ fn close_all(with_close_range: bool, first: usize) -> Result<(), i32> {
             if let Some(open) = number_of(entry.wrapping_add(19))
                 && open >= first
                 && open != directory
+                && open != fd(but)
             {
                 // SAFETY: close takes an integer.
-                unsafe { syscall(libc::SYS_close, [open, 0, 0, 0, 0, 0]) };
+                unsafe { syscall(number::close, [open, 0, 0, 0, 0, 0]) };
             }
             at = at.wrapping_add(length as usize);
         }
     }
     // SAFETY: close takes an integer.
-    unsafe { syscall(libc::SYS_close, [directory, 0, 0, 0, 0, 0]) };
+    unsafe { syscall(number::close, [directory, 0, 0, 0, 0, 0]) };
     Ok(())
 }
 
+/// Closes a range of descriptors, both ends included.
+fn close_numbers(first: usize, last: usize) -> Result<(), i32> {
+    // SAFETY: close_range takes integers.
+    check(unsafe { syscall(number::close_range, [first, last, 0, 0, 0, 0]) }).map(drop)
+}
+
 /// Without /proc: closes every number that the table can hold.
-fn close_up_to_the_limit(first: usize) -> Result<(), i32> {
+fn close_up_to_the_limit(first: usize, but: i32) -> Result<(), i32> {
     let mut limit = [0_u64; 2];
     // SAFETY: prlimit64 of this process writes the two fields of the old limit.
     check(unsafe {
         syscall(
-            libc::SYS_prlimit64,
-            [
-                0,
-                libc::RLIMIT_NOFILE as usize,
-                0,
-                limit.as_mut_ptr().addr(),
-                0,
-                0,
-            ],
+            number::prlimit64,
+            [0, RLIMIT_NOFILE as usize, 0, limit.as_mut_ptr().addr(), 0, 0],
         )
     })?;
     let end = if limit[0] < 1 << 20 {
@@ -355,8 +468,10 @@ fn close_up_to_the_limit(first: usize) -> Result<(), i32> {
     };
     let mut number = first;
     while number < end {
-        // SAFETY: close takes an integer.
-        unsafe { syscall(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };
+        if number != fd(but) {
+            // SAFETY: close takes an integer.
+            unsafe { syscall(number::close, [number, 0, 0, 0, 0, 0]) };
+        }
         number = number.wrapping_add(1);
     }
     Ok(())
@@ -387,11 +502,11 @@ fn sample(report: &Report, path: *const c_char) -> bool {
     // SAFETY: a NUL-terminated path. Non-blocking, in case it is a FIFO.
     let opened = check(unsafe {
         syscall(
-            libc::SYS_openat,
+            number::openat,
             [
-                fd(libc::AT_FDCWD),
+                fd(AT_FDCWD),
                 path.addr(),
-                (libc::O_RDONLY | libc::O_NONBLOCK) as usize,
+                (O_RDONLY | O_NONBLOCK) as usize,
                 0,
                 0,
                 0,
@@ -401,9 +516,9 @@ fn sample(report: &Report, path: *const c_char) -> bool {
     let Ok(file) = opened else { return false };
     let buffer = report.sample.as_ptr();
     // SAFETY: the buffer is SAMPLE bytes of memory that is shared by atomics; the kernel writes it like another thread.
-    let read = check(unsafe { syscall(libc::SYS_read, [file, buffer.addr(), SAMPLE, 0, 0, 0]) }).unwrap_or(0);
+    let read = check(unsafe { syscall(number::read, [file, buffer.addr(), SAMPLE, 0, 0, 0]) }).unwrap_or(0);
     // SAFETY: close takes an integer.
-    unsafe { syscall(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+    unsafe { syscall(number::close, [file, 0, 0, 0, 0, 0]) };
     report.sample_length.store(read as u32, Ordering::Relaxed);
     for byte in report.sample.iter().take(read) {
         match byte.load(Ordering::Relaxed) {
@@ -422,12 +537,12 @@ fn mode_of(path: *const c_char) -> u32 {
     // SAFETY: a NUL-terminated path and 256 writable bytes.
     let looked = check(unsafe {
         syscall(
-            libc::SYS_statx,
+            number::statx,
             [
-                fd(libc::AT_FDCWD),
+                fd(AT_FDCWD),
                 path.addr(),
                 0,
-                libc::STATX_TYPE as usize | libc::STATX_MODE as usize,
+                STATX_TYPE as usize | STATX_MODE as usize,
                 status.as_mut_ptr().addr(),
                 0,
             ],
@@ -446,11 +561,6 @@ fn fail(report: &Report, step: FailedStep, errno: i32, candidate: usize) -> ! {
     report.step.store(step.code(), Ordering::Release);
     loop {
         // SAFETY: exit_group takes an integer and does not return.
-        unsafe { syscall(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]) };
+        unsafe { syscall(number::exit_group, [127, 0, 0, 0, 0, 0]) };
     }
-}
-
-/// A descriptor as a system call's argument.
-const fn fd(number: i32) -> usize {
-    number as isize as usize
 }

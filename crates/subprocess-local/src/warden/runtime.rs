@@ -1,0 +1,289 @@
+//! The runtime's warden, from the host's side: started with the runtime, started again should it be killed.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread;
+use std::time::Duration;
+
+use dsh_subprocess_sys::Errno;
+use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::kernel::Kernel;
+use dsh_subprocess_sys::signal;
+use dsh_subprocess_sys::spawn::Session;
+use dsh_subprocess_sys::warden::protocol::{FromRuntime, Packet, ToRuntime};
+use dsh_subprocess_sys::warden::{Link, StartWardenError, start};
+
+use super::TreeWarden;
+use crate::reactor::{Reactor, Source, lock};
+
+/// The grace of what has none of its own: orphans of a tree warden that was killed.
+const GRACE: Duration = Duration::from_secs(3);
+/// Tree wardens that are kept for the next trees.
+const KEPT: usize = 16;
+/// Bytes of the longest packet that a runtime warden sends.
+const HEARD: usize = 64;
+
+/// What the host has that must end, or be removed, with it. Each warden is told of it anew.
+#[derive(Debug)]
+enum Belonging {
+    /// The runtime's control group, and the graces of its leaves.
+    Group { directory: OwnedFd, graces: OwnedFd },
+    /// A private directory.
+    Directory(OwnedFd),
+    /// The locked record of the runtime, removed last.
+    Record(OwnedFd),
+}
+
+impl Belonging {
+    fn message<'a>(&self, path: &'a Path) -> ToRuntime<'a> {
+        let path = path.as_os_str().as_bytes();
+        match self {
+            Self::Group { .. } => ToRuntime::Group(path),
+            Self::Directory(_) => ToRuntime::Directory(path),
+            Self::Record(_) => ToRuntime::Record(path),
+        }
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        match self {
+            Self::Group { directory, graces } => vec![directory.as_fd(), graces.as_fd()],
+            Self::Directory(fd) | Self::Record(fd) => vec![fd.as_fd()],
+        }
+    }
+}
+
+/// One runtime's warden.
+#[derive(Debug)]
+pub(crate) struct RuntimeWarden {
+    kernel: Kernel,
+    session: Session,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// `None` when it was lost, until another is started; and after the goodbye.
+    link: Option<Link>,
+    reactor: Weak<Reactor>,
+    token: u64,
+    belongings: Vec<(PathBuf, Belonging)>,
+    /// Tree wardens without a tree.
+    idle: Vec<TreeWarden>,
+    /// Why the last tree warden could not be made.
+    refused: Option<Errno>,
+    over: bool,
+}
+
+impl RuntimeWarden {
+    /// Starts one.
+    pub(crate) fn start(kernel: Kernel, session: Session) -> Result<Arc<Self>, StartWardenError> {
+        let link = start(kernel, session, GRACE)?;
+        Ok(Arc::new(Self {
+            kernel,
+            session,
+            state: Mutex::new(State {
+                link: Some(link),
+                ..State::default()
+            }),
+        }))
+    }
+
+    /// Has the runtime's thread notice its end.
+    pub(crate) fn watch(self: &Arc<Self>, reactor: &Arc<Reactor>) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.reactor = Arc::downgrade(reactor);
+        self.rewatch(&mut state)
+    }
+
+    fn rewatch(self: &Arc<Self>, state: &mut State) -> io::Result<()> {
+        if let (Some(link), Some(reactor)) = (&state.link, state.reactor.upgrade()) {
+            state.token = reactor.token();
+            let source = Source::Warden(Arc::clone(self));
+            reactor.watch(link, state.token, Interest::BecomesReadable, source)?;
+        }
+        Ok(())
+    }
+
+    /// Hands the runtime's control group over.
+    pub(crate) fn own_group(&self, path: &Path, directory: OwnedFd, graces: OwnedFd) {
+        self.own(path, Belonging::Group { directory, graces });
+    }
+
+    /// Hands a private directory over.
+    pub(crate) fn own_directory(&self, path: &Path, directory: OwnedFd) {
+        self.own(path, Belonging::Directory(directory));
+    }
+
+    /// Hands the runtime's locked record over.
+    pub(crate) fn own_record(&self, path: &Path, record: OwnedFd) {
+        self.own(path, Belonging::Record(record));
+    }
+
+    fn own(&self, path: &Path, belonging: Belonging) {
+        let mut state = lock(&self.state);
+        if let Some(link) = &state.link {
+            tell(link, path, &belonging);
+        }
+        state.belongings.push((path.to_owned(), belonging));
+    }
+
+    /// Takes a directory back that is no more.
+    pub(crate) fn disown(&self, path: &Path) {
+        let mut state = lock(&self.state);
+        state.belongings.retain(|(owned, _)| owned != path);
+        if let Some(link) = &state.link {
+            let _ = say(link, ToRuntime::Forget(path.as_os_str().as_bytes()), &[]);
+        }
+    }
+
+    /// Takes a tree warden that has no tree, or has one made.
+    pub(crate) fn tree(self: &Arc<Self>) -> Result<TreeWarden, RefusedTree> {
+        let mut state = lock(&self.state);
+        if let Some(idle) = state.idle.pop() {
+            return Ok(idle);
+        }
+        self.restart(&mut state)?;
+        Ok(state.make_tree()?)
+    }
+
+    /// Makes sure that the next tree finds its warden.
+    pub(crate) fn prepare(&self) {
+        let mut state = lock(&self.state);
+        if state.idle.is_empty()
+            && state.link.is_some()
+            && let Ok(ahead) = state.make_tree()
+        {
+            state.idle.push(ahead);
+        }
+    }
+
+    /// Gives a tree warden back whose tree is gone.
+    pub(crate) fn give_back(&self, warden: TreeWarden) {
+        let mut state = lock(&self.state);
+        if state.idle.len() < KEPT && state.link.is_some() {
+            state.idle.push(warden);
+        }
+    }
+
+    /// Returns why the last tree warden could not be made, if that is why.
+    pub(crate) fn refusal(&self) -> Option<Errno> {
+        let mut state = lock(&self.state);
+        // It was said before the tree's own socket was closed.
+        state.listen();
+        state.refused.take()
+    }
+
+    /// Its socket has something to say, or has ended.
+    pub(crate) fn heard(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        if state.listen() || state.over {
+            return;
+        }
+        tracing::error!("the runtime's warden has ended: another one is started");
+        state.lose();
+        drop(state);
+        // Off the runtime's thread: a start waits for an answer.
+        let warden = Arc::clone(self);
+        let _mask = signal::block_for_new_thread();
+        let started = thread::Builder::new().name("dsh-warden".to_owned()).spawn(move || {
+            let mut state = lock(&warden.state);
+            if let Err(error) = warden.restart(&mut state) {
+                tracing::error!(%error, "no warden could be started: it is tried again with the next tree");
+            }
+        });
+        if let Err(error) = started {
+            tracing::error!(%error, "no thread could be made to start a warden");
+        }
+    }
+
+    /// Whether it is there.
+    pub(crate) fn is_there(&self) -> bool {
+        lock(&self.state).link.is_some()
+    }
+
+    fn restart(self: &Arc<Self>, state: &mut State) -> Result<(), RefusedTree> {
+        if state.link.is_some() || state.over {
+            return Ok(());
+        }
+        let link = start(self.kernel, self.session, GRACE)?;
+        for (path, belonging) in &state.belongings {
+            tell(&link, path, belonging);
+        }
+        state.link = Some(link);
+        self.rewatch(state).map_err(|error| RefusedTree::Io(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+    }
+
+    /// Lets it go: everything the runtime had is removed.
+    pub(crate) fn goodbye(&self) {
+        let mut state = lock(&self.state);
+        state.over = true;
+        state.idle.clear();
+        state.belongings.clear();
+        if let Some(link) = &state.link {
+            let _ = say(link, ToRuntime::Goodbye, &[]);
+        }
+        state.lose();
+    }
+}
+
+/// Why there is no warden for a tree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RefusedTree {
+    #[error("no warden could be started")]
+    Start(#[from] StartWardenError),
+    #[error("no socket to a warden could be made")]
+    Io(#[from] Errno),
+}
+
+impl State {
+    fn make_tree(&mut self) -> Result<TreeWarden, Errno> {
+        let link = self.link.as_ref().ok_or(Errno::PIPE)?;
+        let (ours, theirs) = Link::pair()?;
+        say(link, ToRuntime::Tree, &[theirs.as_fd()])?;
+        Ok(TreeWarden::new(ours))
+    }
+
+    /// Hears what there is to hear. `false` when the warden has ended.
+    fn listen(&mut self) -> bool {
+        let Some(link) = &self.link else { return false };
+        let mut bytes = [0; HEARD];
+        let mut descriptors = Vec::new();
+        loop {
+            match link.receive(&mut bytes, &mut descriptors) {
+                Ok(None) => return true,
+                Ok(Some(0)) | Err(_) => return false,
+                Ok(Some(length)) => match FromRuntime::decode(&bytes[..length]) {
+                    Ok(FromRuntime::NoTree { errno }) => {
+                        self.refused = Some(Errno::from_raw_os_error(errno));
+                    }
+                    Ok(FromRuntime::Ready { .. }) => {}
+                    Err(_) => return false,
+                },
+            }
+        }
+    }
+
+    fn lose(&mut self) {
+        self.idle.clear();
+        if let Some(link) = self.link.take()
+            && let Some(reactor) = self.reactor.upgrade()
+        {
+            reactor.forget(&link, self.token);
+        }
+    }
+}
+
+fn tell(link: &Link, path: &Path, belonging: &Belonging) {
+    if let Err(errno) = say(link, belonging.message(path), &belonging.descriptors()) {
+        tracing::error!(%errno, path = %path.display(), "the warden could not be told what to remove");
+    }
+}
+
+fn say(link: &Link, message: ToRuntime<'_>, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let mut packet = Packet::new();
+    message.encode(&mut packet).map_err(|_| Errno::NAMETOOLONG)?;
+    link.send(&packet, descriptors)
+}

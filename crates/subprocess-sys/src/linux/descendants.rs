@@ -1,0 +1,84 @@
+//! Who descends from a process, by the lists of children that the kernel keeps.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use rustix::process::Pid;
+
+use super::table::is_ours;
+
+/// Lists the descendants of a process, zombies included and parents before their children. Empty where `/proc` is another
+/// pid namespace's, or has no lists of children (`CONFIG_PROC_CHILDREN`).
+///
+/// It is a picture taken while they run (`proc_pid_task(5)`): a process born or orphaned during the look may be missing,
+/// so whoever must not miss one looks again until nothing is new, and checks a process's parent before it signals it.
+pub fn descendants(root: Pid) -> Vec<Pid> {
+    if !is_ours() {
+        return Vec::new();
+    }
+    let mut seen = BTreeSet::from([root.as_raw_nonzero()]);
+    let mut found = Vec::new();
+    let mut next = Some(root);
+    let mut looked_at = 0;
+    while let Some(parent) = next {
+        for child in children(parent) {
+            if seen.insert(child.as_raw_nonzero()) {
+                found.push(child);
+            }
+        }
+        next = found.get(looked_at).copied();
+        looked_at += 1;
+    }
+    found
+}
+
+/// Tells whether [`descendants`] can be found here.
+pub fn lists_descendants() -> bool {
+    is_ours() && fs::exists("/proc/thread-self/children").unwrap_or(false)
+}
+
+/// The children of every thread: a thread's list has those it made itself.
+fn children(parent: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
+    let mut children = Vec::new();
+    for thread in threads.into_iter().flatten().flatten() {
+        if let Ok(list) = fs::read_to_string(thread.path().join("children")) {
+            let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+            children.extend(pids.filter_map(Pid::from_raw));
+        }
+    }
+    children
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_child_of_another_thread_and_its_children_are_found() {
+        let script = "sleep 1000 & echo $!; exec sleep 1000";
+        let spawned = std::thread::spawn(move || {
+            let mut child = Command::new("sh");
+            child.args(["-c", script]).stdout(Stdio::piped()).spawn()
+        });
+        let mut child = spawned.join().expect("the thread ends").expect("sh starts");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("a pipe");
+        BufReader::new(output)
+            .read_line(&mut line)
+            .expect("the pid of the grandchild");
+        let grandchild = Pid::from_raw(line.trim().parse().expect("a pid")).expect("a pid");
+        let child_pid = Pid::from_child(&child);
+
+        let all = descendants(rustix::process::getpid());
+        let below = descendants(child_pid);
+
+        rustix::process::kill_process(grandchild, rustix::process::Signal::KILL).expect("it is there");
+        child.kill().expect("it is there");
+        child.wait().expect("it is a child");
+        assert!(all.contains(&child_pid) && all.contains(&grandchild), "{all:?}");
+        assert_eq!(below, [grandchild]);
+    }
+}
