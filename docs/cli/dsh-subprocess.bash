@@ -156,7 +156,7 @@ _dsh__subprocess() {
                     return 0
                     ;;
                 --ownership)
-                    COMPREPLY=($(compgen -W "auto cgroup process-group" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto cgroup reaper process-group" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -43,6 +43,7 @@ complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l st
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l stdin-file -d 'Give the command this file to read' -r -F
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l ownership -d 'The mechanism that owns the tree' -r -f -a "auto\t'The strongest one that works here'
 cgroup\t'A control group: nothing the command starts can leave it'
+reaper\t'A small process beside the tree that adopts whatever is orphaned in it; needs no privilege'
 process-group\t'The process group and session: a daemon may survive'"
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l keep-spill -d 'With --json, leave that file behind and say where it is'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l merge-stderr -d 'Send stderr where stdout goes, in the order the command wrote them'

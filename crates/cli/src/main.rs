@@ -80,6 +80,7 @@ fn local_world(ownership: OwnershipOption) -> Result<World, Error> {
     let choice = match ownership {
         OwnershipOption::Auto => OwnershipChoice::Auto,
         OwnershipOption::Cgroup => OwnershipChoice::Cgroup,
+        OwnershipOption::Reaper => OwnershipChoice::Reaper,
         OwnershipOption::ProcessGroup => OwnershipChoice::ProcessGroup,
     };
     let runtime = LocalRuntime::builder().ownership(choice).build()?;

@@ -165,6 +165,8 @@ pub(crate) enum OwnershipOption {
     Auto,
     /// A control group: nothing the command starts can leave it
     Cgroup,
+    /// A small process beside the tree that adopts whatever is orphaned in it; needs no privilege
+    Reaper,
     /// The process group and session: a daemon may survive
     ProcessGroup,
 }

@@ -310,6 +310,13 @@ impl LocalRuntimeBuilder {
         {
             tracing::debug!(%why, "the runtime's cgroup is not recorded");
         }
+        if let (Some(warden), Some(record)) = (&warden, &record) {
+            match record.file().try_clone_to_owned() {
+                Ok(file) => warden.own_record(&record.path(), file),
+                Err(error) => tracing::debug!(%error, "the record is not handed to the warden"),
+            }
+        }
+        let spills = SpillDirectory::new(self.spills, record.clone(), warden.clone());
         let parts = Parts {
             kernel,
             mechanism,
@@ -319,7 +326,7 @@ impl LocalRuntimeBuilder {
             kill_bound: self.kill_bound,
             scrub: self.scrub,
             data: self.data,
-            spills: SpillDirectory::new(self.spills, record.clone()),
+            spills,
             record: record.clone(),
             null,
         };

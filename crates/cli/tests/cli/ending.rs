@@ -64,7 +64,7 @@ fn o1_a_chatty_holder_does_not_keep_the_run_from_ending() {
 #[test]
 fn a_helper_that_holds_nothing_is_ended_and_named_too() {
     let case = Case::new();
-    for ownership in ["auto", "process-group"] {
+    for ownership in ["auto", "reaper", "process-group"] {
         let object = case.json(&["--ownership", ownership], "sleep 300 >/dev/null 2>&1 & exit 6");
         assert_eq!(object["exit_status"], 6);
         assert_one_sleep(&object["ended"]);
@@ -95,7 +95,7 @@ fn o5_the_run_ends_when_the_last_process_has_cleaned_up() {
 #[test]
 fn jobs_in_process_groups_of_their_own_are_ended_on_each_tier() {
     let case = Case::new();
-    for ownership in ["auto", "process-group"] {
+    for ownership in ["auto", "reaper", "process-group"] {
         let words = ["run", "--json", "--ownership", ownership, "--", "bash", "-c"];
         let mut command = case.command(words);
         command.arg("set -m; sleep 300 >/dev/null 2>&1 & exit 0");

@@ -167,10 +167,6 @@ impl Record {
 
     /// Returns the locked file. The lock lasts until every copy of the descriptor is closed, so whoever has one can clean up
     /// before anybody else does.
-    #[expect(
-        dead_code,
-        reason = "for the runtime warden, which is to hold the lock beyond the host's end"
-    )]
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -21,6 +21,7 @@ use dsh_subprocess_sys::pipe;
 use dsh_subprocess_sys::warden::GraceTable;
 use dsh_subprocess_sys::warden::protocol::ASKED;
 
+use super::reserve::Reserve;
 use super::{Look, send};
 use crate::reactor::lock;
 use crate::warden::RuntimeWarden;
@@ -29,8 +30,6 @@ use crate::warden::RuntimeWarden;
 const KEPT: usize = 128;
 /// How long the end of a stray process is waited for.
 const STRAY: Duration = Duration::from_millis(100);
-/// Descriptors in reserve: a walk has at most this many open.
-const RESERVE: usize = 3;
 /// Descriptors held at once while members are signalled.
 const BATCH: usize = 256;
 
@@ -58,8 +57,7 @@ pub(crate) struct Leaves {
     free: Mutex<Vec<u32>>,
     /// What a warden grants the members of each leaf, should this process end.
     graces: GraceTable,
-    /// Given up for a moment when the host has no descriptor left: a tree must be seen and signalled all the same.
-    reserve: Mutex<Vec<OwnedFd>>,
+    reserve: Reserve,
     /// How often all leaves were killed at once; see [`Leaf::release`].
     killed: AtomicU64,
 }
@@ -107,7 +105,7 @@ impl Leaves {
             made: AtomicU32::new(0),
             free: Mutex::default(),
             graces,
-            reserve: Mutex::new(reserve()),
+            reserve: Reserve::new(),
             killed: AtomicU64::new(0),
         }))
     }
@@ -151,21 +149,6 @@ impl Leaves {
             reused,
             frozen: Cell::new(false),
         })
-    }
-
-    /// Does something that takes a descriptor or two, with those of the reserve if need be. Another thread of the host may be
-    /// faster; then it fails as it did.
-    fn surely<T>(&self, call: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
-        match call() {
-            Err(Errno::MFILE | Errno::NFILE) => {
-                let mut kept = lock(&self.reserve);
-                kept.clear();
-                let result = call();
-                *kept = reserve();
-                result
-            }
-            result => result,
-        }
     }
 
     fn make(&self) -> Result<u32, Errno> {
@@ -252,7 +235,7 @@ impl Leaf {
 
     pub(super) fn look(&self) -> Look {
         let parent = &self.leaves.parent;
-        match self.leaves.surely(|| parent.events(&self.name)) {
+        match self.leaves.reserve.surely(|| parent.events(&self.name)) {
             Ok(events) => {
                 self.frozen.set(events.frozen);
                 if !events.populated {
@@ -303,11 +286,11 @@ impl Leaf {
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
         self.killed = true;
         let parent = &self.leaves.parent;
-        if self.leaves.kernel.cgroup_kill && self.leaves.surely(|| parent.kill(&self.name)).is_ok() {
+        if self.leaves.kernel.cgroup_kill && self.leaves.reserve.surely(|| parent.kill(&self.name)).is_ok() {
             return Ok(());
         }
         // A frozen member can be killed and cannot fork: what is on the list is all there is.
-        let _ = self.leaves.surely(|| parent.freeze(&self.name, true));
+        let _ = self.leaves.reserve.surely(|| parent.freeze(&self.name, true));
         self.signal_each(&[Signal::KILL], None)
     }
 
@@ -367,7 +350,7 @@ impl Leaf {
     }
 
     fn list(&self) -> Result<Vec<Pid>, Errno> {
-        self.leaves.surely(|| {
+        self.leaves.reserve.surely(|| {
             let mut pids = Vec::new();
             self.leaves.parent.members(&self.name, &mut pids)?;
             Ok(pids)
@@ -443,8 +426,4 @@ pub(crate) enum Entrance {
 
 fn name(number: u32) -> String {
     format!("t{number}")
-}
-
-fn reserve() -> Vec<OwnedFd> {
-    (0..RESERVE).map_while(|_| pipe::null_device().ok()).collect()
 }

@@ -2,6 +2,7 @@
 
 mod leaves;
 mod reaper;
+mod reserve;
 mod session;
 
 use std::os::fd::OwnedFd;
@@ -13,6 +14,7 @@ use dsh_subprocess_sys::table;
 
 pub(crate) use leaves::{Entrance, Leaf, Leaves};
 pub(crate) use reaper::ReaperOwner;
+pub(crate) use reserve::Reserve;
 pub(crate) use session::{Evidence, SessionOwner, Trace};
 
 /// What the owners that outlive the host do not guarantee.

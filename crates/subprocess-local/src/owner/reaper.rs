@@ -4,6 +4,7 @@
 //! its child, whatever session, group or daemon it has made of itself. When it has no child left the tree is gone, and it
 //! says so: nobody looks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dsh_subprocess_sys::Errno;
@@ -11,6 +12,7 @@ use dsh_subprocess_sys::pidfd::{Pid, Signal};
 use dsh_subprocess_sys::table;
 use dsh_subprocess_sys::warden::protocol::ToTree;
 
+use super::Reserve;
 use crate::warden::{Heard, TreeWarden};
 
 /// What a reaper does not guarantee.
@@ -35,6 +37,8 @@ pub(super) fn weaknesses() -> Vec<String> {
 #[derive(Debug)]
 pub(crate) struct ReaperOwner {
     warden: TreeWarden,
+    /// Shared by all trees of the runtime.
+    reserve: Arc<Reserve>,
     /// Names the warden's socket to the reactor.
     pub(crate) token: u64,
     /// Whether the target has a session of its own.
@@ -44,9 +48,10 @@ pub(crate) struct ReaperOwner {
 }
 
 impl ReaperOwner {
-    pub(crate) fn new(warden: TreeWarden, token: u64, has_session: bool) -> Self {
+    pub(crate) fn new(warden: TreeWarden, reserve: Arc<Reserve>, token: u64, has_session: bool) -> Self {
         Self {
             warden,
+            reserve,
             token,
             has_session,
             used: None,
@@ -84,7 +89,9 @@ impl ReaperOwner {
     }
 
     pub(super) fn pids(&self) -> Vec<Pid> {
-        self.warden.pid().map(table::descendants).unwrap_or_default()
+        let Some(pid) = self.warden.pid() else { return Vec::new() };
+        // Out of descriptors: no member can be named.
+        self.reserve.surely(|| table::descendants(pid)).unwrap_or_default()
     }
 }
 

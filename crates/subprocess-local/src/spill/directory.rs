@@ -13,6 +13,7 @@ use dsh_subprocess_sys::{Errno, file};
 use super::file::SpillFile;
 use crate::janitor::Record;
 use crate::reactor::lock;
+use crate::warden::RuntimeWarden;
 
 /// How the name of a kept file ends until its stream has.
 const UNFINISHED: &str = ".partial";
@@ -35,6 +36,8 @@ pub(crate) struct SpillDirectory {
     places: SpillPlaces,
     /// Names the directory before it is made, so that it is removed should this process die.
     record: Option<Arc<Record>>,
+    /// Removes it at once then.
+    warden: Option<Arc<RuntimeWarden>>,
     made: Mutex<Option<PathBuf>>,
     next: AtomicU64,
     ledger: Mutex<Ledger>,
@@ -49,10 +52,15 @@ struct Ledger {
 }
 
 impl SpillDirectory {
-    pub(crate) fn new(places: SpillPlaces, record: Option<Arc<Record>>) -> Arc<Self> {
+    pub(crate) fn new(
+        places: SpillPlaces,
+        record: Option<Arc<Record>>,
+        warden: Option<Arc<RuntimeWarden>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             places,
             record,
+            warden,
             made: Mutex::default(),
             next: AtomicU64::new(1),
             ledger: Mutex::default(),
@@ -108,6 +116,14 @@ impl SpillDirectory {
             tracing::debug!(path = %path.display(), %why, "a spill directory is not recorded");
         }
         file::make_private_directory(&path).inspect_err(|_| self.forget(&path))?;
+        if let Some(warden) = &self.warden {
+            match File::open(&path) {
+                Ok(directory) => warden.own_directory(&path, directory.into()),
+                Err(error) => {
+                    tracing::debug!(path = %path.display(), %error, "a spill directory is not handed to the warden");
+                }
+            }
+        }
         Ok(path)
     }
 
@@ -115,6 +131,9 @@ impl SpillDirectory {
     fn forget(&self, directory: &Path) {
         if let Some(record) = &self.record {
             record.forget(directory);
+        }
+        if let Some(warden) = &self.warden {
+            warden.disown(directory);
         }
     }
 

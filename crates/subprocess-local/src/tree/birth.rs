@@ -18,7 +18,7 @@ use crate::failure::Asked;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
 use crate::machine::Machine;
-use crate::owner::{Evidence, Owner};
+use crate::owner::{self, Evidence, Owner};
 use crate::promise::Promise;
 use crate::raw_pipe::PipeEnd;
 use crate::reactor::{Source, lock};
@@ -130,6 +130,12 @@ impl Tree {
         self.reschedule(&mut state);
     }
 
+    /// The target runs, and its warden tells when it has ended.
+    pub(crate) fn runs(&self, pid: Pid) {
+        self.started.set(Ok(Started::new(Some(owner::number(pid)))));
+        self.started.wake();
+    }
+
     /// The target runs: its end is awaited from now on.
     pub(crate) fn running(self: &Arc<Self>, pid: Pid, pidfd: OwnedFd) {
         let mut state = lock(&self.state);
@@ -137,21 +143,16 @@ impl Tree {
             started: true,
             ..Afterwards::default()
         };
-        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        let number = owner::number(pid);
         self.started.set(Ok(Started::new(Some(number))));
         let reactor = &self.machine.reactor;
         let token = reactor.token();
-        let watched = if state.owner.tells_its_end() {
-            // Its warden does, who is heard already.
-            Ok(())
-        } else {
-            reactor.watch(
-                &pidfd,
-                token,
-                Interest::BecomesReadable,
-                Source::Leader(Arc::clone(self)),
-            )
-        };
+        let watched = reactor.watch(
+            &pidfd,
+            token,
+            Interest::BecomesReadable,
+            Source::Leader(Arc::clone(self)),
+        );
         match watched {
             Ok(()) => state.leader = Some(Leader { pidfd, token }),
             Err(error) => {
@@ -178,9 +179,8 @@ impl Tree {
     }
 
     /// The target is on its way, and its warden will tell whether it arrives.
-    pub(crate) fn on_its_way(&self, pidfd: OwnedFd, program: Program, asked: Asked) {
+    pub(crate) fn on_its_way(&self, program: Program, asked: Asked) {
         let mut state = lock(&self.state);
-        state.leader = Some(Leader { pidfd, token: self.machine.reactor.token() });
         state.on_its_way = Some(Box::new((program, asked)));
     }
 

@@ -20,15 +20,11 @@ impl Tree {
             let Owner::Reaper(reaper) = &mut state.owner else { return };
             let Some(heard) = reaper.hear() else { return };
             match heard {
-                Heard::Running {
-                    pid,
-                    pidfd,
-                    session_error,
-                } => {
+                Heard::Running { pid, session_error } => {
                     state.has_session &= session_error.is_none();
                     state.on_its_way = None;
                     drop(state);
-                    self.running(pid, pidfd);
+                    self.runs(pid);
                 }
                 // It was told with the launch.
                 Heard::Cloned { .. } => {}

@@ -29,23 +29,19 @@ pub(crate) fn launch(
             .launch(&program, order, grace, bound)
             .map_err(|error| failure::unlaunched(&error))?;
         match launched {
-            Launched::Running {
-                pid,
-                pidfd,
-                session_error,
-            } => {
+            Launched::Running { pid, session_error } => {
                 let token = tree.machine.reactor.token();
-                let owner = ReaperOwner::new(warden, token, session_error.is_none());
+                let owner = ReaperOwner::new(warden, wardens.reserve(), token, session_error.is_none());
                 tree.cloned(Owner::Reaper(owner), pid);
-                tree.running(pid, pidfd);
+                tree.runs(pid);
                 tree.listen();
                 wardens.prepare();
                 return Ok(());
             }
-            Launched::Pending { pid, pidfd } => {
+            Launched::Pending { pid } => {
                 let token = tree.machine.reactor.token();
-                tree.cloned(Owner::Reaper(ReaperOwner::new(warden, token, true)), pid);
-                tree.on_its_way(pidfd, program, asked);
+                tree.cloned(Owner::Reaper(ReaperOwner::new(warden, wardens.reserve(), token, true)), pid);
+                tree.on_its_way(program, asked);
                 tree.listen();
                 wardens.prepare();
                 return Ok(());

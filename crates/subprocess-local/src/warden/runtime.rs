@@ -17,6 +17,7 @@ use dsh_subprocess_sys::warden::protocol::{FromRuntime, Packet, ToRuntime};
 use dsh_subprocess_sys::warden::{Link, StartWardenError, start};
 
 use super::TreeWarden;
+use crate::owner::Reserve;
 use crate::reactor::{Reactor, Source, lock};
 
 /// The grace of what has none of its own: orphans of a tree warden that was killed.
@@ -60,6 +61,7 @@ impl Belonging {
 pub(crate) struct RuntimeWarden {
     kernel: Kernel,
     session: Session,
+    reserve: Arc<Reserve>,
     state: Mutex<State>,
 }
 
@@ -84,6 +86,7 @@ impl RuntimeWarden {
         Ok(Arc::new(Self {
             kernel,
             session,
+            reserve: Arc::new(Reserve::new()),
             state: Mutex::new(State {
                 link: Some(link),
                 ..State::default()
@@ -137,6 +140,14 @@ impl RuntimeWarden {
         if let Some(link) = &state.link {
             let _ = say(link, ToRuntime::Forget(path.as_os_str().as_bytes()), &[]);
         }
+        if state.over {
+            state.let_go();
+        }
+    }
+
+    /// Returns the descriptors that are kept for looks at the trees.
+    pub(crate) fn reserve(&self) -> Arc<Reserve> {
+        Arc::clone(&self.reserve)
     }
 
     /// Takes a tree warden that has no tree, or has one made.
@@ -216,16 +227,13 @@ impl RuntimeWarden {
         self.rewatch(state).map_err(|error| RefusedTree::Io(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 
-    /// Lets it go: everything the runtime had is removed.
+    /// Lets it go, as soon as everything the runtime had is removed: a file that somebody still reads may outlive it.
     pub(crate) fn goodbye(&self) {
         let mut state = lock(&self.state);
         state.over = true;
         state.idle.clear();
-        state.belongings.clear();
-        if let Some(link) = &state.link {
-            let _ = say(link, ToRuntime::Goodbye, &[]);
-        }
-        state.lose();
+        state.stop_listening();
+        state.let_go();
     }
 }
 
@@ -268,10 +276,24 @@ impl State {
 
     fn lose(&mut self) {
         self.idle.clear();
-        if let Some(link) = self.link.take()
-            && let Some(reactor) = self.reactor.upgrade()
-        {
-            reactor.forget(&link, self.token);
+        self.stop_listening();
+        self.link = None;
+    }
+
+    fn stop_listening(&self) {
+        if let (Some(link), Some(reactor)) = (&self.link, self.reactor.upgrade()) {
+            reactor.forget(link, self.token);
+        }
+    }
+
+    fn let_go(&mut self) {
+        let holds = |belonging: &Belonging| matches!(belonging, Belonging::Directory(_));
+        if self.belongings.iter().any(|(_, belonging)| holds(belonging)) {
+            return;
+        }
+        self.belongings.clear();
+        if let Some(link) = self.link.take() {
+            let _ = say(&link, ToRuntime::Goodbye, &[]);
         }
     }
 }

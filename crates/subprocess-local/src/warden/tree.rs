@@ -1,6 +1,6 @@
 //! The connection to a tree warden: what is said to it, and what is heard.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use dsh_subprocess_sys::Errno;
@@ -25,14 +25,10 @@ pub(crate) struct TreeWarden {
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// The target is on its way to its program.
-    Cloned {
-        pid: Pid,
-        pidfd: OwnedFd,
-    },
+    Cloned { pid: Pid },
     /// The target runs.
     Running {
         pid: Pid,
-        pidfd: OwnedFd,
         session_error: Option<Errno>,
     },
     /// The target never reached its program.
@@ -56,14 +52,10 @@ pub(crate) enum Launched {
     /// The target runs.
     Running {
         pid: Pid,
-        pidfd: OwnedFd,
         session_error: Option<Errno>,
     },
     /// It is still on its way.
-    Pending {
-        pid: Pid,
-        pidfd: OwnedFd,
-    },
+    Pending { pid: Pid },
     /// It never reached its program.
     Failed(ExecFailure),
     /// There never was one.
@@ -125,18 +117,10 @@ impl TreeWarden {
         }
         loop {
             match self.hear() {
-                Some(Heard::Running {
-                    pid,
-                    pidfd,
-                    session_error,
-                }) => {
-                    return Ok(Launched::Running {
-                        pid,
-                        pidfd,
-                        session_error,
-                    });
+                Some(Heard::Running { pid, session_error }) => {
+                    return Ok(Launched::Running { pid, session_error });
                 }
-                Some(Heard::Cloned { pid, pidfd }) => return Ok(Launched::Pending { pid, pidfd }),
+                Some(Heard::Cloned { pid }) => return Ok(Launched::Pending { pid }),
                 Some(Heard::Failed(failure)) => return Ok(Launched::Failed(failure)),
                 Some(Heard::NoChild(error)) => return Ok(Launched::NoChild(error)),
                 Some(Heard::Lost | Heard::Exited(_) | Heard::Gone { .. }) => return Ok(Launched::Lost),
@@ -174,7 +158,7 @@ impl TreeWarden {
                 self.busy = false;
                 continue;
             }
-            return Some(meaning(message, descriptors.pop()).unwrap_or(Heard::Lost));
+            return Some(meaning(message).unwrap_or(Heard::Lost));
         }
     }
 }
@@ -190,16 +174,12 @@ fn number(pid: u32) -> Option<Pid> {
 }
 
 /// `None` for what a warden would not say.
-fn meaning(message: FromTree<'_>, descriptor: Option<OwnedFd>) -> Option<Heard> {
+fn meaning(message: FromTree<'_>) -> Option<Heard> {
     Some(match message {
         FromTree::Idle { .. } => return None,
-        FromTree::Cloned { pid } => Heard::Cloned {
-            pid: number(pid)?,
-            pidfd: descriptor?,
-        },
+        FromTree::Cloned { pid } => Heard::Cloned { pid: number(pid)? },
         FromTree::Running { pid, session_errno } => Heard::Running {
             pid: number(pid)?,
-            pidfd: descriptor?,
             session_error: (session_errno != 0).then(|| Errno::from_raw_os_error(session_errno)),
         },
         FromTree::Failed(failed) => match warden::not_started(&failed) {

@@ -1,27 +1,32 @@
 //! Who descends from a process, by the lists of children that the kernel keeps.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::{fs, io};
 
+use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::table::is_ours;
 
 /// Lists the descendants of a process, zombies included and parents before their children. Empty where `/proc` is another
-/// pid namespace's, or has no lists of children (`CONFIG_PROC_CHILDREN`).
+/// pid namespace's, or has no lists of children (`CONFIG_PROC_CHILDREN`). It has at most two descriptors open.
 ///
 /// It is a picture taken while they run (`proc_pid_task(5)`): a process born or orphaned during the look may be missing,
 /// so whoever must not miss one looks again until nothing is new, and checks a process's parent before it signals it.
-pub fn descendants(root: Pid) -> Vec<Pid> {
+///
+/// # Errors
+///
+/// `EMFILE` and `ENFILE`: without a descriptor to look with, nobody would be found.
+pub fn descendants(root: Pid) -> Result<Vec<Pid>, Errno> {
     if !is_ours() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut seen = BTreeSet::from([root.as_raw_nonzero()]);
     let mut found = Vec::new();
     let mut next = Some(root);
     let mut looked_at = 0;
     while let Some(parent) = next {
-        for child in children(parent) {
+        for child in children(parent)? {
             if seen.insert(child.as_raw_nonzero()) {
                 found.push(child);
             }
@@ -29,7 +34,7 @@ pub fn descendants(root: Pid) -> Vec<Pid> {
         next = found.get(looked_at).copied();
         looked_at += 1;
     }
-    found
+    Ok(found)
 }
 
 /// Tells whether [`descendants`] can be found here.
@@ -38,16 +43,29 @@ pub fn lists_descendants() -> bool {
 }
 
 /// The children of every thread: a thread's list has those it made itself.
-fn children(parent: Pid) -> Vec<Pid> {
-    let threads = fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
+fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
     let mut children = Vec::new();
-    for thread in threads.into_iter().flatten().flatten() {
-        if let Ok(list) = fs::read_to_string(thread.path().join("children")) {
+    let Some(threads) = there(fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())))? else {
+        return Ok(children);
+    };
+    for thread in threads.flatten() {
+        if let Some(list) = there(fs::read_to_string(thread.path().join("children")))? {
             let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
             children.extend(pids.filter_map(Pid::from_raw));
         }
     }
-    children
+    Ok(children)
+}
+
+/// `None` for a process or a thread that has ended meanwhile.
+fn there<T>(read: io::Result<T>) -> Result<Option<T>, Errno> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(errno @ (Errno::MFILE | Errno::NFILE)) => Err(errno),
+            _ => Ok(None),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -72,8 +90,8 @@ mod tests {
         let grandchild = Pid::from_raw(line.trim().parse().expect("a pid")).expect("a pid");
         let child_pid = Pid::from_child(&child);
 
-        let all = descendants(rustix::process::getpid());
-        let below = descendants(child_pid);
+        let all = descendants(rustix::process::getpid()).expect("descriptors are left");
+        let below = descendants(child_pid).expect("descriptors are left");
 
         rustix::process::kill_process(grandchild, rustix::process::Signal::KILL).expect("it is there");
         child.kill().expect("it is there");

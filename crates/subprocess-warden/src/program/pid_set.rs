@@ -1,6 +1,6 @@
 //! Sets of processes, by number.
 
-/// Numbers that there can be: Linux has no process beyond (`PID_MAX_LIMIT`, proc_sys_kernel(5)).
+/// Numbers that there can be: Linux has no process beyond (`PID_MAX_LIMIT` in linux/threads.h).
 const NUMBERS: usize = 4 * 1024 * 1024;
 const WORDS: usize = NUMBERS / 64;
 

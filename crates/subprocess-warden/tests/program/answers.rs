@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use dsh_subprocess_sys::pidfd;
-use dsh_subprocess_sys::spawn::{FailedStep, Program};
+use std::os::fd::AsFd;
+
+use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, Session};
+use dsh_subprocess_sys::{pidfd, pipe, warden};
 use dsh_subprocess_warden::protocol::ToTree;
 
 use crate::fixture::{LONG, Runtime, Said, Tree, kill, open, parent_of, runs, shell, tell};
@@ -128,6 +130,33 @@ fn arguments_that_fit_into_no_packet_arrive_all_the_same() {
 }
 
 #[test]
+fn the_control_descriptor_is_the_targets_third_after_the_standard_ones() {
+    let runtime = Runtime::start(LONG);
+    let tree = runtime.tree();
+    let [output, control] = [(); 2].map(|()| pipe::pipe().expect("a pipe"));
+    let launch = Launch {
+        stdio: [
+            Descriptor::Inherit,
+            Descriptor::From(output.writer.as_fd()),
+            Descriptor::Merge,
+        ],
+        control: Some(control.writer.as_fd()),
+        session: Session::Own,
+        cgroup: None,
+        join_cgroup: None,
+    };
+    let program = shell("echo control >&3; echo error >&2; echo output");
+    warden::launch(&tree.link, &program, launch, LONG).expect("the launch can be sent");
+    drop((output.writer, control.writer));
+    assert!(matches!(tree.next(), Said::Running(..)));
+    let read = |end| std::io::read_to_string(std::fs::File::from(end)).expect("it can be read");
+    assert_eq!(read(control.reader), "control\n");
+    assert_eq!(read(output.reader), "error\noutput\n");
+    tree.exited();
+    tree.gone();
+}
+
+#[test]
 fn an_argument_that_is_too_long_fails_as_it_does_without_a_warden() {
     const E2BIG: i32 = 7;
     let runtime = Runtime::start(LONG);
@@ -203,6 +232,6 @@ fn a_signal_that_no_process_knows_is_a_broken_hosts() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     let warden = open(tree.warden);
-    tree.send(ToTree::Signal { number: 65 });
+    tree.send(&ToTree::Signal { number: 65 });
     crate::fixture::ends(&warden);
 }

@@ -9,7 +9,7 @@ use dsh_subprocess_warden::protocol::{Packet, ToRuntime, ToTree, VERSION};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use crate::fixture::{LONG, Runtime, SHORT, ends, hangs_up, open, send_to_runtime, start_program};
+use crate::fixture::{LONG, Runtime, SHORT, WAIT, ends, hangs_up, open, send_to_runtime, start_program};
 
 fn send_bytes(link: &Link, bytes: &[u8]) {
     assert_eq!(send(link, bytes, SendFlags::NOSIGNAL), Ok(bytes.len()));
@@ -22,11 +22,11 @@ fn a_packet_that_is_none_ends_the_connection_of_a_runtime() {
         b"\xff",
         b"\x02\0",
         b"\x03no/absolute/path",
-        &[1; 40_000],
+        &vec![1; 40_000],
     ] {
         let runtime = Runtime::start(LONG);
         let tree = runtime.tree();
-        let warden = open(runtime.pid(&tree));
+        let warden = open(tree.runtime());
         send_bytes(&runtime.link, bytes);
         hangs_up(&runtime.link);
         drop(tree);
@@ -36,7 +36,7 @@ fn a_packet_that_is_none_ends_the_connection_of_a_runtime() {
 
 #[test]
 fn a_packet_that_is_none_ends_the_tree_it_was_sent_for() {
-    for bytes in [&b"\0"[..], b"\x01\x01\x02", b"\x02\x02", &[4; 40_000]] {
+    for bytes in [&b"\0"[..], b"\x01\x01\x02", b"\x02\x02", &vec![4; 40_000]] {
         let runtime = Runtime::start(LONG);
         let tree = runtime.tree();
         let mut target = tree.run("echo $$; exec sleep 1000", SHORT);
@@ -134,10 +134,9 @@ fn wardens_hold_what_was_sent_and_nothing_else_of_the_hosts() {
     let opened = fs::File::open(path).expect("it is there");
     runtime.send(ToRuntime::Directory(path.as_bytes()), &[opened.as_fd()]);
     let tree = runtime.tree();
-    let script = "echo ready; while :; do read line; done";
-    let mut target = tree.run_program(&crate::fixture::shell(script), LONG);
+    let mut target = tree.run(&format!("echo ready; {WAIT}"), LONG);
     assert_eq!(target.line(), "ready");
-    for (pid, sent) in [(tree.warden, None), (runtime.pid(&tree), Some(path))] {
+    for (pid, sent) in [(tree.warden, None), (tree.runtime(), Some(path))] {
         let children = format!("/proc/{pid}/task/{pid}/children");
         let expected: BTreeSet<String> = ["/dev/null", "socket", "pidfd", "anon_inode:[signalfd]", &children]
             .into_iter()
@@ -147,7 +146,7 @@ fn wardens_hold_what_was_sent_and_nothing_else_of_the_hosts() {
         assert_eq!(held(pid), expected);
     }
     let of_target = fs::read_dir(format!("/proc/{}/fd", target.pid)).expect("the target is there");
-    assert_eq!(of_target.count(), 4, "what it was given");
+    assert_eq!(of_target.count(), 3, "what it was given");
     tree.kill();
 }
 
@@ -155,7 +154,7 @@ fn wardens_hold_what_was_sent_and_nothing_else_of_the_hosts() {
 fn wardens_are_no_children_of_the_host_and_block_every_signal_that_can_be() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
-    let pid = runtime.pid(&tree);
+    let pid = tree.runtime();
     assert_ne!(crate::fixture::parent_of(pid), std::process::id());
     for pid in [pid, tree.warden] {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the warden is there");

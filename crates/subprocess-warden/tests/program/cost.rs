@@ -27,7 +27,7 @@ fn an_idle_warden_has_at_most_150_kib() {
     let busy = share(tree.warden);
     tree.kill();
     let used = share(tree.warden);
-    let of_runtime = share(runtime.pid(&tree));
+    let of_runtime = share(tree.runtime());
     println!(
         "tree warden: {fresh} KiB fresh, {busy} KiB with a tree, {used} KiB after; runtime warden: {of_runtime} KiB"
     );

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use dsh_subprocess_warden::protocol::{ToRuntime, ToTree};
 
-use crate::fixture::{ENOUGH, LONG, Runtime, Target, Tree, WAIT, ends, hangs_up, kill, open, runs};
+use crate::fixture::{
+    ENOUGH, LONG, Runtime, Target, Tree, WAIT, WAIT_ONCE, ends, hangs_up, kill, open, runs,
+};
 
 /// A tree of three: a target, a member with a session of its own, and an orphan. All of them outlive `SIGTERM`, and say so.
 fn stubborn_script() -> String {
-    let member = format!("setsid sh -c 'trap \"echo TERM\" TERM; echo $$; {WAIT}'");
+    let wait = WAIT.replace('\'', "\"");
+    let member = format!("setsid sh -c 'trap \"echo TERM\" TERM; echo $$; {wait}'");
     format!("trap 'echo TERM' TERM; {member} & ({member} &); {WAIT}")
 }
 
@@ -37,7 +40,7 @@ impl Stubborn {
 fn a_host_that_hangs_up_is_gone() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
-    let wardens = [open(tree.warden), open(runtime.pid(&tree))];
+    let wardens = [open(tree.warden), open(tree.runtime())];
     let stubborn = stubborn(&tree, ENOUGH);
     drop(tree);
     assert_eq!(stubborn.ended(), 3);
@@ -52,7 +55,7 @@ fn a_host_that_has_ended_is_gone_though_somebody_holds_its_sockets() {
     let mut runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     let idle = runtime.tree();
-    let wardens = [open(tree.warden), open(idle.warden), open(runtime.pid(&tree))];
+    let wardens = [open(tree.warden), open(idle.warden), open(tree.runtime())];
     let stubborn = stubborn(&tree, ENOUGH);
     // This process has the sockets, and goes on having them.
     runtime.host.kill();
@@ -86,7 +89,7 @@ fn the_trees_of_a_runtime_warden_that_is_killed_are_ended_by_their_own() {
     let idle = runtime.tree();
     let wardens = [open(tree.warden), open(idle.warden)];
     let stubborn = stubborn(&tree, ENOUGH);
-    kill(runtime.pid(&tree));
+    kill(tree.runtime());
     hangs_up(&runtime.link);
     assert_eq!(stubborn.ended(), 3);
     wardens.iter().for_each(ends);
@@ -97,7 +100,7 @@ fn a_tree_that_was_asked_is_not_asked_again_when_the_host_ends() {
     let mut runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     let mut stubborn = stubborn(&tree, ENOUGH);
-    tree.send(ToTree::Ask);
+    tree.send(&ToTree::Ask);
     for _ in 0..3 {
         assert_eq!(stubborn.target.line(), "TERM");
     }
@@ -111,7 +114,7 @@ fn a_tree_that_is_given_up_is_ended_by_its_own_grace() {
     let tree = runtime.tree();
     let warden = open(tree.warden);
     let stubborn = stubborn(&tree, ENOUGH);
-    tree.send(ToTree::Abandon);
+    tree.send(&ToTree::Abandon);
     assert_eq!(stubborn.ended(), 3);
     ends(&warden);
 }
@@ -121,10 +124,7 @@ fn a_member_that_acts_on_being_asked_has_its_grace() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     // Were it killed before its grace is over, it would not say goodbye.
-    let mut target = tree.run(
-        &format!("trap 'echo goodbye; exit 0' TERM; echo ready; {WAIT}"),
-        LONG,
-    );
+    let mut target = tree.run(&format!("trap 'echo goodbye; exit 0' TERM; {WAIT_ONCE}"), LONG);
     assert_eq!(target.line(), "ready");
     drop(tree);
     assert_eq!(target.line(), "goodbye");
@@ -134,7 +134,7 @@ fn a_member_that_acts_on_being_asked_has_its_grace() {
 fn a_goodbye_ends_an_idle_runtime() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
-    let wardens = [open(runtime.pid(&tree)), open(tree.warden)];
+    let wardens = [open(tree.runtime()), open(tree.warden)];
     runtime.send(ToRuntime::Goodbye, &[]);
     drop(tree);
     wardens.iter().for_each(ends);
@@ -163,7 +163,7 @@ fn an_inner_runtime_ends_its_trees_itself_when_an_outer_one_asks() {
                 .collect();
         }
     }
-    tree.send(ToTree::Ask);
+    tree.send(&ToTree::Ask);
     // The inner host dies of it. The inner member has its grace, and says so.
     let lines = target.rest();
     assert!(lines.lines().any(|line| line == "goodbye"), "{lines}");
@@ -194,11 +194,10 @@ fn inner_host() {
     let crate::fixture::Said::Idle(warden) = tree.next() else {
         panic!("a tree warden begins idle")
     };
-    let script = format!("exec 4<&0; trap 'echo goodbye; exit 0' TERM; echo ready; {WAIT}");
+    let script = format!("trap 'echo goodbye; exit 0' TERM; {WAIT_ONCE}");
     let program = crate::fixture::shell(&script);
     let launch = dsh_subprocess_sys::spawn::Launch {
         stdio: [
-            // The outer target's, which never ends.
             dsh_subprocess_sys::spawn::Descriptor::Inherit,
             dsh_subprocess_sys::spawn::Descriptor::Inherit,
             dsh_subprocess_sys::spawn::Descriptor::Inherit,

@@ -26,8 +26,11 @@ pub(crate) const ENOUGH: Duration = Duration::from_secs(2);
 /// A grace that is over at once.
 pub(crate) const SHORT: Duration = Duration::from_millis(20);
 
-/// What a member does that waits for signals, without a child whose own end could wake it.
-pub(crate) const WAIT: &str = "while :; do read line <&4; done";
+/// What a member does that acts on signals and goes on. A shell waits for a child without missing a signal; the child is none
+/// that a signal of the tests would end.
+pub(crate) const WAIT: &str = "(trap '' TERM USR1; exec sleep 1000) & while :; do wait $!; done";
+/// What a member does that ends when it is asked, and is ready to be. It is asked before its child is, which is younger.
+pub(crate) const WAIT_ONCE: &str = "sleep 1000 & echo ready; wait $!";
 
 /// A process that the wardens take for the host. Dropping it ends it.
 pub(crate) struct StandIn(Child);
@@ -132,11 +135,6 @@ impl Runtime {
             other => panic!("a tree warden begins idle: {other:?}"),
         }
     }
-
-    /// Returns the runtime warden, which is a tree warden's parent.
-    pub(crate) fn pid(&self, tree: &Tree) -> u32 {
-        parent_of(tree.warden)
-    }
 }
 
 /// Waits until the other side hangs up, whatever it says before.
@@ -228,7 +226,12 @@ impl Target {
 }
 
 impl Tree {
-    pub(crate) fn send(&self, message: ToTree<'_>) {
+    /// Returns the runtime warden, which is its parent.
+    pub(crate) fn runtime(&self) -> u32 {
+        parent_of(self.warden)
+    }
+
+    pub(crate) fn send(&self, message: &ToTree<'_>) {
         let mut packet = Packet::new();
         message.encode(&mut packet).expect("it fits");
         self.link.send(&packet, &[]).expect("it can be sent");
@@ -258,18 +261,17 @@ impl Tree {
         .unwrap_or(Said::HungUp)
     }
 
-    /// Asks for a program; its output goes to the pipe that is returned. Its input never comes and never ends: the target has
-    /// the other end too, as its descriptor 3.
+    /// Asks for a program; its output goes to the pipe that is returned.
     pub(crate) fn launch(&self, program: &Program, grace: Duration) -> File {
         let pipe = pipe::pipe().expect("a pipe");
-        let never = pipe::pipe().expect("a pipe");
+        let null = pipe::null_device().expect("the null device");
         let launch = Launch {
             stdio: [
-                Descriptor::From(never.reader.as_fd()),
+                Descriptor::From(null.as_fd()),
                 Descriptor::From(pipe.writer.as_fd()),
                 Descriptor::Inherit,
             ],
-            control: Some(never.writer.as_fd()),
+            control: None,
             session: Session::Own,
             cgroup: None,
             join_cgroup: None,
@@ -278,9 +280,9 @@ impl Tree {
         File::from(pipe.reader)
     }
 
-    /// Runs a shell script, in which [`WAIT`] waits.
+    /// Runs a shell script.
     pub(crate) fn run(&self, script: &str, grace: Duration) -> Target {
-        self.run_program(&shell(&format!("exec 4<&0; {script}")), grace)
+        self.run_program(&shell(script), grace)
     }
 
     pub(crate) fn run_program(&self, program: &Program, grace: Duration) -> Target {
@@ -317,7 +319,7 @@ impl Tree {
 
     /// Ends the tree, whoever is in it.
     pub(crate) fn kill(&self) {
-        self.send(ToTree::Kill);
+        self.send(&ToTree::Kill);
         while !matches!(self.next(), Said::Idle(_)) {}
     }
 }

@@ -11,7 +11,7 @@ use dsh_subprocess_sys::warden::GraceTable;
 use dsh_subprocess_sys::{pidfd, pipe};
 use dsh_subprocess_warden::protocol::{ASKED, ToRuntime};
 
-use crate::fixture::{BOUND, ENOUGH, LONG, Runtime, ends, milliseconds, open, runs, shell};
+use crate::fixture::{BOUND, ENOUGH, LONG, Runtime, WAIT, ends, milliseconds, open, runs, shell};
 
 /// A host's group, with what it has told a runtime warden of it.
 struct Group {
@@ -33,7 +33,7 @@ impl Group {
         let path = parent.path().to_str().expect("an ordinary name").as_bytes();
         runtime.send(ToRuntime::Group(path), &[directory.as_fd(), graces.as_fd()]);
         let tree = runtime.tree();
-        let warden = open(runtime.pid(&tree));
+        let warden = open(tree.runtime());
         Self {
             parent,
             graces,
@@ -73,7 +73,7 @@ impl Group {
     }
 
     /// Waits until the warden has ended, and so has done all that it does.
-    fn is_removed(self) {
+    fn end(self) {
         ends(&self.warden);
         assert!(!self.parent.path().exists());
     }
@@ -89,23 +89,25 @@ fn left(mut output: BufReader<fs::File>) -> Vec<String> {
     lines
 }
 
-const STUBBORN: &str = "trap 'echo TERM' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
+fn stubborn() -> String {
+    format!("trap 'echo TERM' TERM; echo ready; {WAIT}")
+}
 
 #[test]
 fn as_root_the_members_of_a_dead_hosts_group_are_asked_then_killed_and_the_group_is_removed() {
     let mut group = Group::new("ends");
     group.graces.set(1, milliseconds(ENOUGH));
-    let (leader, output) = group.member("t1", STUBBORN);
+    let (leader, output) = group.member("t1", &stubborn());
     // A member that has made a group below its leaf.
     let nested = group.parent.path().join("t1/inner/most");
     fs::create_dir_all(&nested).expect("root may make groups");
-    let (deep, deep_output) = group.member("t1/inner/most", STUBBORN);
+    let (deep, deep_output) = group.member("t1/inner/most", &stubborn());
     group.runtime.host.kill();
     ends(&leader);
     ends(&deep);
     assert_eq!(left(output), ["TERM"]);
     assert_eq!(left(deep_output), ["TERM"]);
-    group.is_removed();
+    group.end();
 }
 
 #[test]
@@ -113,10 +115,10 @@ fn as_root_each_leaf_of_a_dead_hosts_group_has_its_own_grace() {
     let mut group = Group::new("graces");
     group.graces.set(1, milliseconds(ENOUGH));
     group.graces.set(2, milliseconds(LONG));
-    let (soon, _soon_output) = group.member("t1", STUBBORN);
-    let (late, mut late_output) = group.member("t2", STUBBORN);
+    let (soon, _soon_output) = group.member("t1", &stubborn());
+    let (late, mut late_output) = group.member("t2", &stubborn());
     // One that the table says nothing of has the runtime's.
-    let (other, _other_output) = group.member("t3", STUBBORN);
+    let (other, _other_output) = group.member("t3", &stubborn());
     group.runtime.host.kill();
     ends(&soon);
     ends(&other);
@@ -128,18 +130,18 @@ fn as_root_each_leaf_of_a_dead_hosts_group_has_its_own_grace() {
     pidfd::send(&late, pidfd::Signal::KILL).expect("it can be killed");
     // What it has started is still there, until it ends or its time is over.
     group.parent.kill("t2").expect("the group can be killed");
-    group.is_removed();
+    group.end();
 }
 
 #[test]
 fn as_root_a_leaf_that_its_host_has_asked_is_not_asked_again() {
     let mut group = Group::new("asked");
     group.graces.set(1, milliseconds(ENOUGH) | ASKED);
-    let (member, output) = group.member("t1", STUBBORN);
+    let (member, output) = group.member("t1", &stubborn());
     group.runtime.host.kill();
     ends(&member);
     assert_eq!(left(output), [""; 0]);
-    group.is_removed();
+    group.end();
 }
 
 #[test]
@@ -149,5 +151,5 @@ fn as_root_an_empty_group_is_removed_with_its_leaves() {
         group.parent.make_leaf(leaf).expect("a leaf");
     }
     group.runtime.host.kill();
-    group.is_removed();
+    group.end();
 }

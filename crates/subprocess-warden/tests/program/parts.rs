@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-#[expect(
-    unreachable_pub,
-    clippy::missing_const_for_fn,
-    reason = "the file is the program's"
-)]
+#[expect(unreachable_pub, reason = "the file is the program's")]
 #[path = "../../src/program/ladder.rs"]
 mod ladder;
 #[expect(
     unreachable_pub,
     clippy::cast_possible_truncation,
+    clippy::large_stack_arrays,
     reason = "the file is the program's"
 )]
 #[path = "../../src/program/pid_set.rs"]
@@ -123,10 +120,10 @@ proptest! {
 
     #[test]
     fn numbers_are_the_same_however_a_list_is_cut(numbers in prop::collection::vec(any::<u32>(), 0..50), cut in 1..9_usize) {
-        let list: String = numbers.iter().map(|number| format!("{number} ")).collect();
+        let list = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
         let mut read = Vec::new();
         let mut reader = text::Numbers::default();
-        for piece in list.trim_end().as_bytes().chunks(cut) {
+        for piece in list.as_bytes().chunks(cut) {
             reader.read(piece, |number| read.push(number));
         }
         reader.end(|number| read.push(number));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dsh_subprocess_warden::protocol::ToRuntime;
 
-use crate::fixture::{ENOUGH, LONG, Runtime, WAIT, ends, open};
+use crate::fixture::{ENOUGH, LONG, Runtime, WAIT_ONCE, ends, open};
 
 fn bytes(path: &Path) -> &[u8] {
     path.to_str().expect("an ordinary name").as_bytes()
@@ -26,7 +26,7 @@ fn lock(file: &File) -> rustix::io::Result<()> {
 fn end(runtime: Runtime) {
     // Whatever was sent before it was taken in.
     let tree = runtime.tree();
-    let warden = open(runtime.pid(&tree));
+    let warden = open(tree.runtime());
     drop((tree, runtime));
     ends(&warden);
 }
@@ -111,14 +111,14 @@ fn a_directory_stays_until_the_last_tree_has_ended_and_its_record_is_locked_as_l
     drop(file);
     let tree = runtime.tree();
     let script = format!(
-        "trap '[ -d {} ] && echo there; exit 0' TERM; echo ready; {WAIT}",
+        "trap '[ -d {} ] && echo there; exit 0' TERM; {WAIT_ONCE}",
         directory.display()
     );
     let mut target = tree.run(&script, ENOUGH);
     assert_eq!(target.line(), "ready");
     let other = File::open(&record).expect("it is there");
     assert!(lock(&other).is_err(), "the warden holds the lock");
-    let warden = open(runtime.pid(&tree));
+    let warden = open(tree.runtime());
     runtime.host.kill();
     ends(&warden);
     assert_eq!(target.rest(), "there\n");

@@ -12,7 +12,8 @@ use crate::fixture::{LONG, Runtime, Target, Tree, WAIT, ends, runs, tell};
 /// A member that says what it gets, and ends at the first `SIGTERM`. Its name comes first on each line.
 fn member(name: &str) -> String {
     format!(
-        "sh -c 'trap \"echo {name} TERM; exit 0\" TERM; trap \"echo {name} USR1\" USR1; echo {name} ready; {WAIT}'"
+        "sh -c 'trap \"echo {name} TERM; exit 0\" TERM; trap \"echo {name} USR1\" USR1; echo {name} ready; {}'",
+        WAIT.replace('\'', "\"")
     )
 }
 
@@ -45,7 +46,7 @@ fn every_member_is_asked_once() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     let (target, names) = tree_of_members(&tree);
-    tree.send(ToTree::Ask);
+    tree.send(&ToTree::Ask);
     // Those that were asked end; the target does not.
     let mut target = target;
     let mut said: Vec<String> = names.iter().map(|_| target.line()).collect();
@@ -64,7 +65,7 @@ fn another_signal_reaches_every_member_once() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     let (mut target, names) = tree_of_members(&tree);
-    tree.send(ToTree::Signal { number: USR1 });
+    tree.send(&ToTree::Signal { number: USR1 });
     let mut said: Vec<String> = names.iter().map(|_| target.line()).collect();
     said.sort();
     let mut expected: Vec<String> = names.iter().map(|name| format!("{name} USR1")).collect();
@@ -84,7 +85,7 @@ fn a_stopped_member_acts_on_being_asked() {
     );
     target.number();
     crate::fixture::is_stopped(target.pid);
-    tree.send(ToTree::Ask);
+    tree.send(&ToTree::Ask);
     assert_eq!(target.line(), "asked");
     assert_eq!(tree.exited().code, 0);
     tree.gone();
@@ -102,7 +103,7 @@ fn a_member_born_while_the_others_act_on_being_asked_is_left_alone() {
     );
     let mut target = tree.run(&script, LONG);
     assert_eq!(target.line(), "ready");
-    tree.send(ToTree::Ask);
+    tree.send(&ToTree::Ask);
     let born = target.member();
     tell(&fifo);
     assert_eq!(target.line(), "done");
@@ -159,7 +160,7 @@ fn a_member_that_a_second_thread_has_made_is_asked() {
     };
     let children = [child(), child()];
     // It reaches them all: nobody below ignores it.
-    tree.send(ToTree::Ask);
+    tree.send(&ToTree::Ask);
     children.iter().for_each(ends);
     tree.exited();
     tree.gone();
@@ -219,7 +220,7 @@ fn what_is_asked_of_a_tree_that_has_ended_reaches_nobody() {
     tree.exited();
     tree.gone();
     for message in [ToTree::Ask, ToTree::Kill, ToTree::Signal { number: 15 }] {
-        tree.send(message);
+        tree.send(&message);
     }
     let mut target = tree.run("echo $$; exec sleep 1000", Duration::ZERO);
     let sleeper = target.member();
