@@ -22,6 +22,9 @@ _dsh__subprocess() {
             dsh__subprocess,doctor)
                 cmd="dsh__subprocess__subcmd__doctor"
                 ;;
+            dsh__subprocess,exec)
+                cmd="dsh__subprocess__subcmd__exec"
+                ;;
             dsh__subprocess,man)
                 cmd="dsh__subprocess__subcmd__man"
                 ;;
@@ -35,7 +38,7 @@ _dsh__subprocess() {
 
     case "${cmd}" in
         dsh__subprocess)
-            opts="-h -V --help --version run doctor completions man"
+            opts="-h -V --help --version run exec doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -76,8 +79,57 @@ _dsh__subprocess() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dsh__subcmd__subprocess__subcmd__exec)
+            opts="-h --cwd --scrub --keep --env --unset --grace --die-with --ownership --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cwd)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --scrub)
+                    COMPREPLY=($(compgen -W "all names off" -- "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --die-with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ownership)
+                    COMPREPLY=($(compgen -W "auto cgroup reaper process-group" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dsh__subcmd__subprocess__subcmd__man)
-            opts="-h --help main run doctor"
+            opts="-h --help main run exec doctor"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -27,6 +27,7 @@ end
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -s h -l help -d 'Print help'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -s V -l version -d 'Print version'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "run" -d 'Runs one command to its end, and ends whatever of its tree is left then'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "exec" -d 'Runs one command in this process\'s place, for programs that start their child themselves'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "doctor" -d 'Tells how well this machine can own process trees, and what would improve it'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "completions" -d 'Prints the completions of a shell'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "man" -d 'Prints a manual page, in roff'
@@ -50,6 +51,20 @@ complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l me
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l quiet -d 'Print no line of facts'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l json -d 'Print one JSON object instead of the output, in every case'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l cwd -d 'Run in this directory [default: the current one]' -r -f -a "(__fish_complete_directories)"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l scrub -d 'What the environment loses: credentials by name and by value, by name alone, or nothing' -r -f -a "all\t'Names and values that look like credentials'
+names\t'Names alone'
+off\t'Nothing: the command gets the whole environment'"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l keep -d 'Let a variable through the scrub; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l env -d 'Set a variable for the command, whatever its name; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l unset -d 'Remove a variable from the command\'s environment; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l grace -d 'Time between SIGTERM and SIGKILL when the tree is ended' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l die-with -d 'End the tree when this process ends [default: this process\'s parent]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l ownership -d 'The mechanism that owns the tree' -r -f -a "auto\t'The strongest one that works here'
+cgroup\t'A control group: nothing the command starts can leave it'
+reaper\t'A small process beside the tree that adopts whatever is orphaned in it; needs no privilege'
+process-group\t'The process group and session: a daemon may survive'"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand doctor" -l json -d 'Print one JSON object'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand completions" -s h -l help -d 'Print help'

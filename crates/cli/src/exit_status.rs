@@ -47,7 +47,7 @@ pub(crate) const fn of_signal_number(number: u8) -> u8 {
 }
 
 /// Finds this machine's number of a signal. The seam names signals, since other worlds number them otherwise.
-fn signal_number(signal: &SignalName) -> Option<u8> {
+pub(crate) fn signal_number(signal: &SignalName) -> Option<u8> {
     let name = signal.as_str();
     if let Ok(signal) = name.parse::<Signal>() {
         return u8::try_from(signal as i32).ok();

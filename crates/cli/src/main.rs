@@ -6,6 +6,7 @@
 mod assets;
 mod command_line;
 mod doctor;
+mod exec;
 mod exit_status;
 mod failure;
 mod json;
@@ -22,10 +23,11 @@ mod stream;
 
 use std::ffi::OsString;
 
-use dsh_subprocess::Error;
-use dsh_subprocess_local::{LocalRuntime, OwnershipChoice, diagnose};
+use dsh_subprocess::{Error, Scrub};
+use dsh_subprocess_local::{LocalRuntime, OwnershipChoice, SessionChoice, diagnose};
 
 use command_line::Instead;
+use exec::Launcher;
 use failure::Failure;
 use options::{Cli, Command, OwnershipOption};
 use publish::Form;
@@ -60,6 +62,10 @@ fn carry_out(command: Command) -> u8 {
             let form = Form::of(&options);
             publish::run(&run::run(*options, local_world), form)
         }
+        Command::Exec(options) => match exec::exec(*options, local_launcher) {
+            Ok(outcome) => exec::mirror(&outcome),
+            Err(failure) => publish::refusal(&failure),
+        },
         Command::Doctor(options) => {
             let diagnosis = diagnose();
             if options.json {
@@ -77,16 +83,32 @@ fn carry_out(command: Command) -> u8 {
 }
 
 fn local_world(ownership: OwnershipOption) -> Result<World, Error> {
-    let choice = match ownership {
-        OwnershipOption::Auto => OwnershipChoice::Auto,
-        OwnershipOption::Cgroup => OwnershipChoice::Cgroup,
-        OwnershipOption::Reaper => OwnershipChoice::Reaper,
-        OwnershipOption::ProcessGroup => OwnershipChoice::ProcessGroup,
-    };
-    let runtime = LocalRuntime::builder().ownership(choice).build()?;
+    let runtime = LocalRuntime::builder().ownership(choice(ownership)).build()?;
     let kill_now = runtime.clone();
     Ok(World {
         runtime: Box::new(runtime),
         kill_now: Box::new(move || kill_now.kill_all()),
     })
+}
+
+fn local_launcher(ownership: OwnershipOption, scrub: Scrub) -> Result<Launcher, Error> {
+    let runtime = LocalRuntime::builder()
+        .ownership(choice(ownership))
+        .session(SessionChoice::Host)
+        .scrub(scrub)
+        .build()?;
+    let signal = runtime.clone();
+    Ok(Launcher {
+        runtime: Box::new(runtime),
+        signal: Box::new(move |pid, number| signal.signal(pid, number)),
+    })
+}
+
+fn choice(ownership: OwnershipOption) -> OwnershipChoice {
+    match ownership {
+        OwnershipOption::Auto => OwnershipChoice::Auto,
+        OwnershipOption::Cgroup => OwnershipChoice::Cgroup,
+        OwnershipOption::Reaper => OwnershipChoice::Reaper,
+        OwnershipOption::ProcessGroup => OwnershipChoice::ProcessGroup,
+    }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunOptions>),
+    Exec(Box<ExecOptions>),
     Doctor(DoctorOptions),
     /// Prints the completions of a shell.
     Completions {
@@ -47,6 +48,8 @@ pub(crate) enum Page {
     Main,
     /// dsh-subprocess-run(1)
     Run,
+    /// dsh-subprocess-exec(1)
+    Exec,
     /// dsh-subprocess-doctor(1)
     Doctor,
 }
@@ -149,6 +152,77 @@ Exit status:
   127  the command was not found
   128+N  dsh-subprocess was interrupted by signal N (129 HUP, 130 INT, 131 QUIT, 143 TERM)
   141  whoever reads the output went away";
+
+/// Runs one command in this process's place, for programs that start their child themselves.
+///
+/// The command has this process's own standard streams, terminal and place in its process group; no byte passes through
+/// here, and no other descriptor reaches it. Signals are passed on to its whole tree, and this process ends as the command
+/// does. The tree ends with the command, with this process however that ends, and with this process's parent.
+///
+/// The environment is scrubbed, as by run. What a configuration gives this process in its environment is scrubbed as well,
+/// unless --keep names it.
+#[derive(Args)]
+#[command(override_usage = "dsh-subprocess exec [OPTIONS] [--] <COMMAND> [ARG]...", after_long_help = EXEC_STATUS)]
+pub(crate) struct ExecOptions {
+    /// Run in this directory [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// What the environment loses: credentials by name and by value, by name alone, or nothing
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = ScrubOption::All)]
+    pub(crate) scrub: ScrubOption,
+
+    /// Let a variable through the scrub; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keep: Vec<OsString>,
+
+    /// Set a variable for the command, whatever its name; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<OsString>,
+
+    /// Remove a variable from the command's environment; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) unset: Vec<OsString>,
+
+    /// Time between SIGTERM and SIGKILL when the tree is ended
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_grace)]
+    pub(crate) grace: Duration,
+
+    /// End the tree when this process ends [default: this process's parent]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) die_with: Option<i32>,
+
+    /// The mechanism that owns the tree
+    #[arg(long, value_name = "MECHANISM", value_enum, default_value_t = OwnershipOption::Auto)]
+    pub(crate) ownership: OwnershipOption,
+
+    /// The program and its arguments
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        value_hint = clap::ValueHint::CommandWithArguments
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+const EXEC_STATUS: &str = "\
+Exit status:
+  the command's own; a signal that ended the command ends dsh-subprocess, too
+  125  a bad option, a bad working directory, a guardian that has ended, or a failure of dsh-subprocess itself
+  126  the command was found and cannot be executed
+  127  the command was not found";
+
+/// What a person can ask the scrub for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScrubOption {
+    /// Names and values that look like credentials
+    All,
+    /// Names alone
+    Names,
+    /// Nothing: the command gets the whole environment
+    Off,
+}
 
 /// Tells how well this machine can own process trees, and what would improve it.
 #[derive(Args)]

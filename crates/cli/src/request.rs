@@ -117,7 +117,7 @@ impl Request {
 }
 
 /// Completes a relative directory with our own.
-fn working_directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(crate) fn working_directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     if asked.is_some_and(|path| path.as_os_str().is_empty()) {
         return Err(Failure::bad_option("--cwd is empty: it must name a directory"));
     }
@@ -162,7 +162,7 @@ fn spill(options: &RunOptions) -> Result<Option<Spill>, Failure> {
 }
 
 /// Reads the variables. No message quotes a value: it may be a credential.
-fn overlay(set: Vec<OsString>, unset: Vec<OsString>) -> Result<EnvOverlay, Failure> {
+pub(crate) fn overlay(set: Vec<OsString>, unset: Vec<OsString>) -> Result<EnvOverlay, Failure> {
     let mut overlay = EnvOverlay::new();
     for (index, assignment) in set.into_iter().enumerate() {
         let bytes = assignment.as_bytes();

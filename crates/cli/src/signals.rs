@@ -63,10 +63,10 @@ impl Interrupts {
     ///
     /// There is no descriptor or no thread left to watch with. Signals end this process then.
     pub(crate) fn watch() -> io::Result<Self> {
-        let ignored = ignored_signals();
+        let ignored = ignored();
         let watched: Vec<_> = ASKING
             .into_iter()
-            .filter(|&signal| ignored >> (signal as i32 - 1) & 1 == 0)
+            .filter(|&signal| !ignored.contains(signal))
             .collect();
         // True until everything is in place: there is no tree yet, and no interrupt may be lost.
         let at_once = Arc::new(AtomicBool::new(true));
@@ -126,13 +126,22 @@ fn forward(mut signals: Signals, sender: &mpsc::UnboundedSender<Interrupt>, at_o
     }
 }
 
-/// Reads which signals this process ignores, as a bit set (see `proc_pid_status(5)`). None where the table
-/// cannot be read.
-fn ignored_signals() -> u64 {
+/// A set of signals.
+pub(crate) struct Ignored(u64);
+
+impl Ignored {
+    /// Tells whether a signal is in it.
+    pub(crate) fn contains(&self, signal: Signal) -> bool {
+        self.0 >> (signal as i32 - 1) & 1 == 1
+    }
+}
+
+/// Reads which signals this process ignores (see `proc_pid_status(5)`). None where the table cannot be read.
+pub(crate) fn ignored() -> Ignored {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
+    let mask = status
         .lines()
         .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    Ignored(mask.unwrap_or(0))
 }

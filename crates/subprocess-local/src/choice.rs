@@ -85,6 +85,11 @@ fn attempt(mechanism: &Mechanism, kernel: Kernel, session: Session, null: &Owned
                 .map_err(|errno| format!("the runtime's group could not be handed over: {errno}"))
         });
     if let Err(why) = &warden {
+        if session != Session::Own {
+            // Children on the host's terminal are there for a launcher that promises their end with its own.
+            let _ = leaves.remove();
+            return Err(why.clone());
+        }
         tracing::warn!(why, "no warden: if this host is killed, its trees run on");
     }
     Ok(Chosen {

@@ -1,5 +1,6 @@
 //! A spec on its way to a running child: environment, pipes, group, clone.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ fn launch(
     if machine.mechanism == Mechanism::Reaper
         && let Some(wardens) = &machine.warden
     {
-        let program = program(&asked);
+        let program = program_for_warden(&asked);
         let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
         let order = Launch {
             stdio,
@@ -251,15 +252,29 @@ fn environment(machine: &Machine, spec: &SpawnSpec) -> dsh_subprocess::Environme
 }
 
 fn program(asked: &Asked) -> Program {
+    laid_out(asked, |path| Cow::Borrowed(path))
+}
+
+/// As [`program`], for a child of a warden, to which `/proc/self` would be the warden's.
+fn program_for_warden(asked: &Asked) -> Program {
+    let host = format!("/proc/{}/", std::process::id());
+    laid_out(asked, |path| match path.strip_prefix(b"/proc/self/") {
+        Some(rest) => Cow::Owned([host.as_bytes(), rest].concat()),
+        None => Cow::Borrowed(path),
+    })
+}
+
+fn laid_out(asked: &Asked, seen: impl Fn(&[u8]) -> Cow<'_, [u8]>) -> Program {
     let candidates = lookup::candidates(asked.argv[0].as_bytes(), asked.path());
+    let candidates: Vec<_> = candidates.iter().map(|candidate| seen(candidate)).collect();
     Program::new(
         asked.argv.iter().map(WorldString::as_bytes),
         asked
             .environment
             .iter()
             .map(|(name, value)| (name.as_bytes(), value.as_bytes())),
-        candidates.iter().map(Vec::as_slice),
-        asked.cwd.as_bytes(),
+        candidates.iter().map(AsRef::as_ref),
+        &seen(asked.cwd.as_bytes()),
     )
 }
 
@@ -267,6 +282,7 @@ fn stdin(tree: &Arc<Tree>, stdin: &Stdin, streams: &mut ProcessStreams) -> io::R
     let machine = &tree.machine;
     match stdin {
         Stdin::Ignore => Ok(ChildEnd::Null),
+        Stdin::Inherit => Ok(ChildEnd::Inherit),
         Stdin::Data(data) => {
             let (reader, writer) = match machine.data {
                 DataTransport::Pipe => pipe::pipe().map(|made| (made.reader, made.writer)),

@@ -79,6 +79,8 @@ pub struct SpawnSpec {
 pub enum Stdin {
     /// The null device: end of file at once.
     Ignore,
+    /// The host's own standard input. Whoever else reads it takes bytes away from the child.
+    Inherit,
     /// A raw pipe, given to the caller as [`Process::stdin`](crate::Process::stdin).
     Pipe,
     /// These bytes, then end of file. A child that does not read them all is no error.
@@ -185,6 +187,7 @@ impl fmt::Debug for Stdin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ignore => f.write_str("Ignore"),
+            Self::Inherit => f.write_str("Inherit"),
             Self::Pipe => f.write_str("Pipe"),
             Self::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
         }

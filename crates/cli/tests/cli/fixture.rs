@@ -22,7 +22,7 @@ use tempfile::TempDir;
 /// The most that anything here takes on a machine that is busy with something else.
 const BOUND: Duration = Duration::from_secs(60);
 
-const BINARY: &str = env!("CARGO_BIN_EXE_dsh-subprocess");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_dsh-subprocess");
 
 /// The variable that marks every process of a case. It passes the scrub, and children keep it wherever they go.
 const MARK: &str = "CLI_TEST_CASE";
@@ -87,14 +87,22 @@ impl Case {
         script: &str,
         words: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Command {
+        self.command_in(&format!("{script} \"$0\" \"$@\""), words)
+    }
+
+    /// A shell with a script, in which `"$0" "$@"` calls the binary with these words.
+    pub(crate) fn command_in(
+        &self,
+        script: &str,
+        words: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Command {
         let mut command = Command::new("/bin/sh");
-        command
-            .args(["-c", &format!("{script} \"$0\" \"$@\""), BINARY])
-            .args(words);
+        command.args(["-c", script, BINARY]).args(words);
         self.dress(command)
     }
 
-    fn dress(&self, mut command: Command) -> Command {
+    /// Gives a program what the binary gets.
+    pub(crate) fn dress(&self, mut command: Command) -> Command {
         command
             .current_dir(self.directory.path())
             .env(MARK, &self.mark)

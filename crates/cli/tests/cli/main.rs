@@ -7,6 +7,7 @@ mod assets;
 mod bad_input;
 mod ending;
 mod environment;
+mod exec;
 mod exit_status;
 mod fixture;
 mod input;

@@ -230,7 +230,7 @@ fn an_ordinary_user_gets_a_working_tier() {
         .peculiar("--ownership=auto")
         .report(["run", "--until=ready", "/proc/self/exe", "tree", "3"]);
     assert!(
-        ["cgroup", "process_group"].contains(&report.get("mechanism")),
+        ["cgroup", "reaper"].contains(&report.get("mechanism")),
         "{report:?}"
     );
     assert_eq!(report.get("outcome"), "ended by SIGTERM");

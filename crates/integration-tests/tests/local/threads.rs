@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use dsh_subprocess::{Collect, Output, SubprocessRuntime};
 use tokio_util::sync::CancellationToken;
@@ -131,7 +132,8 @@ fn two_runtimes_in_one_process_are_independent(tier: Tier) {
     other.assert_gone();
 }
 
-/// Dropping the last reference to a runtime neither blocks nor panics inside an executor, and its trees end.
+/// Dropping the last reference to a runtime neither blocks nor panics inside an executor, and its trees end: after their grace
+/// where a warden would see to it should the host end meanwhile, at once where there is none.
 fn the_last_reference_can_be_dropped_in_async_code(tier: Tier) {
     let case = Case::new(tier);
     let executor = tokio::runtime::Builder::new_current_thread()
@@ -140,9 +142,11 @@ fn the_last_reference_can_be_dropped_in_async_code(tier: Tier) {
     executor.block_on(async {
         let runtime = tier.builder().build().expect("the tier works here");
         // It would outlast any wait for its end.
-        let process = runtime
-            .spawn(case.probe(["ignore-term"]))
-            .expect("the spec is valid");
+        let mut spec = case.probe(["ignore-term"]);
+        if tier.owns_all() {
+            spec.grace = Duration::from_millis(100);
+        }
+        let process = runtime.spawn(spec).expect("the spec is valid");
         process.started().await.expect("it starts");
         drop(process);
         drop(runtime);

@@ -80,7 +80,8 @@ impl Core {
             })
         };
         let input = match &spec.stdin {
-            Stdin::Ignore => InputStream::holding(&[]),
+            // The host of a scripted world has nothing to be read.
+            Stdin::Ignore | Stdin::Inherit => InputStream::holding(&[]),
             Stdin::Data(bytes) => InputStream::holding(bytes),
             Stdin::Pipe => {
                 streams.stdin = Some(PipeWriter::new(ScriptedInput {

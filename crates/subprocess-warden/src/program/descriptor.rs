@@ -69,7 +69,14 @@ pub fn close_others() {
 
 /// Opens a path below a directory.
 pub fn open_at(directory: i32, path: &CStr, flags: i32) -> Result<Descriptor, i32> {
-    let arguments = [fd(directory), path.as_ptr().expose_provenance(), fd(flags | O_CLOEXEC), 0, 0, 0];
+    let arguments = [
+        fd(directory),
+        path.as_ptr().expose_provenance(),
+        fd(flags | O_CLOEXEC),
+        0,
+        0,
+        0,
+    ];
     // SAFETY: the path is NUL-terminated.
     check(unsafe { syscall(number::openat, arguments) }).map(|opened| Descriptor(opened as i32))
 }
@@ -82,7 +89,14 @@ pub fn open(path: &CStr, flags: i32) -> Result<Descriptor, i32> {
 /// Reads what comes next, at most a buffer full.
 pub fn read(from: i32, buffer: &mut [u8]) -> Result<usize, i32> {
     loop {
-        let arguments = [fd(from), buffer.as_mut_ptr().expose_provenance(), buffer.len(), 0, 0, 0];
+        let arguments = [
+            fd(from),
+            buffer.as_mut_ptr().expose_provenance(),
+            buffer.len(),
+            0,
+            0,
+            0,
+        ];
         // SAFETY: the buffer is writable and has the length that is said.
         match check(unsafe { syscall(number::read, arguments) }) {
             Err(errno::EINTR) => {}
@@ -93,7 +107,14 @@ pub fn read(from: i32, buffer: &mut [u8]) -> Result<usize, i32> {
 
 /// Reads from a place of a file, at most a buffer full.
 pub fn read_at(from: i32, buffer: &mut [u8], offset: usize) -> Result<usize, i32> {
-    let arguments = [fd(from), buffer.as_mut_ptr().expose_provenance(), buffer.len(), offset, 0, 0];
+    let arguments = [
+        fd(from),
+        buffer.as_mut_ptr().expose_provenance(),
+        buffer.len(),
+        offset,
+        0,
+        0,
+    ];
     // SAFETY: the buffer is writable and has the length that is said.
     check(unsafe { syscall(number::pread64, arguments) })
 }

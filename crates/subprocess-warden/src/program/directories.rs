@@ -43,10 +43,18 @@ impl Directories {
 
     /// Registers one by its absolute path. More than the protocol allows are an error of the host's.
     pub fn add(&mut self, path: &[u8], descriptor: Descriptor, is_record: bool) -> Result<(), Malformed> {
-        let entry = self.entries.iter_mut().find(|entry| entry.length == 0).ok_or(Malformed)?;
+        let entry = self
+            .entries
+            .iter_mut()
+            .find(|entry| entry.length == 0)
+            .ok_or(Malformed)?;
         // There is always a NUL behind it: the protocol's paths are shorter than the room.
         entry.path.fill(0);
-        entry.path.get_mut(..path.len()).ok_or(Malformed)?.copy_from_slice(path);
+        entry
+            .path
+            .get_mut(..path.len())
+            .ok_or(Malformed)?
+            .copy_from_slice(path);
         entry.length = path.len();
         entry.number = descriptor.into_number();
         entry.is_record = is_record;

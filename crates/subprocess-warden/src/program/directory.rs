@@ -53,7 +53,19 @@ fn status_at(directory: i32, path: &CStr, flags: i32) -> Result<Status, i32> {
     let mut words = [0_u32; WORDS];
     let to = words.as_mut_ptr().expose_provenance();
     // SAFETY: the path is NUL-terminated, and 256 bytes are writable.
-    check(unsafe { syscall(number::statx, [fd(directory), path.as_ptr().expose_provenance(), fd(flags), WANTED, to, 0]) })?;
+    check(unsafe {
+        syscall(
+            number::statx,
+            [
+                fd(directory),
+                path.as_ptr().expose_provenance(),
+                fd(flags),
+                WANTED,
+                to,
+                0,
+            ],
+        )
+    })?;
     let long = |low: usize| u64::from(words[low]) | u64::from(words[low + 1]) << 32;
     Ok(Status {
         links: words[4],

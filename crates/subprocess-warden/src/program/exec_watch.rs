@@ -8,8 +8,8 @@ use core::ffi::c_void;
 use core::sync::atomic::AtomicU32;
 
 use crate::abi::flag::{
-    CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM, EFD_CLOEXEC,
-    EFD_NONBLOCK,
+    CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM,
+    EFD_CLOEXEC, EFD_NONBLOCK,
 };
 use crate::abi::number;
 use crate::clone::clone;
@@ -47,7 +47,7 @@ impl ExecWatch {
         let event = check(unsafe { syscall(number::eventfd2, [0, flags, 0, 0, 0, 0]) })?;
         let event = Descriptor::adopt(event as i32);
         let region = Region::map(size_of::<Shared>())?;
-        let shared = region.data().cast::<Shared>();
+        let shared = region.data::<Shared>();
         let contents = Shared {
             awaited,
             event: event.number(),
@@ -87,7 +87,7 @@ impl ExecWatch {
 impl Drop for ExecWatch {
     /// Waits until the thread has ended. The word it waits for is clear already, so that is at once.
     fn drop(&mut self) {
-        let shared = self.region.data().cast::<Shared>();
+        let shared = self.region.data::<Shared>();
         // SAFETY: it was written by `start`; the thread and the kernel change nothing of it but the atomic.
         let alive = unsafe { &(*shared).alive };
         futex::wait_until_clear(alive, None);

@@ -48,7 +48,11 @@ impl Group {
             ending: None,
         };
         // There is always a NUL behind it: the protocol's paths are shorter than the room.
-        group.path.get_mut(..path.len()).ok_or(Malformed)?.copy_from_slice(path);
+        group
+            .path
+            .get_mut(..path.len())
+            .ok_or(Malformed)?
+            .copy_from_slice(path);
         Ok(group)
     }
 
@@ -133,7 +137,8 @@ fn is_populated(events: &Descriptor) -> bool {
         return false;
     };
     let text = text.get(..length).unwrap_or_default();
-    text.split(|&byte| byte == b'\n').any(|line| line == b"populated 1")
+    text.split(|&byte| byte == b'\n')
+        .any(|line| line == b"populated 1")
 }
 
 /// Kills everybody in a group and below it.
@@ -154,7 +159,9 @@ fn kill_in(group: &Descriptor, scratch: &mut PidSet) {
 fn signal_below(group: &Descriptor, signals: &[i32], scratch: &mut PidSet, depth: usize) {
     signal_in(group, signals, scratch);
     if depth < DEPTH {
-        each_group(group, &mut |inner, _| signal_below(inner, signals, scratch, depth + 1));
+        each_group(group, &mut |inner, _| {
+            signal_below(inner, signals, scratch, depth + 1);
+        });
     }
 }
 

@@ -46,6 +46,7 @@ impl From<Malformed> for NoChild {
 
 /// How a launch came out.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is said at once, and never stored")]
 pub enum Outcome {
     /// The program runs.
     Running {
@@ -109,15 +110,23 @@ impl Launching {
                 *place = Some(arrived.take()?);
             }
         }
-        let control = if launch.control { Some(arrived.take()?) } else { None };
-        let file = if launch.block.is_empty() { Some(arrived.take()?) } else { None };
+        let control = if launch.control {
+            Some(arrived.take()?)
+        } else {
+            None
+        };
+        let file = if launch.block.is_empty() {
+            Some(arrived.take()?)
+        } else {
+            None
+        };
         arrived.end()?;
 
         let layout = Layout::of(launch)?;
         let region = Region::map(layout.end).map_err(NoChild::Refused)?;
         layout.fill(&region, launch.block, file.as_ref())?;
         let lists = layout.point(&region, launch)?;
-        let shared = region.data().cast::<Shared>();
+        let shared = region.data::<Shared>();
         let limits = changed_limits(&launch.limits);
         // SAFETY: a field of memory that belongs to this launch alone; nothing is read.
         let report = unsafe { &raw const (*shared).report };
@@ -187,7 +196,7 @@ impl Launching {
 
     /// Returns the memory that the child writes.
     pub const fn report(&self) -> &Report {
-        let shared = self.region.data().cast::<Shared>();
+        let shared = self.region.data::<Shared>();
         // SAFETY: the report was written by `start`, and only its atomics are changed, by the child.
         unsafe { &(*shared).report }
     }
@@ -228,7 +237,6 @@ impl Launching {
 /// Where everything lies in the data of a region, as offsets.
 #[derive(Clone, Copy)]
 struct Layout {
-    pointers: usize,
     block: usize,
     length: usize,
     /// Strings in the block.
@@ -248,7 +256,8 @@ impl Layout {
     fn of(launch: &protocol::Launch<'_>) -> Result<Self, NoChild> {
         let length = launch.length as usize;
         // The shell comes before the arguments, the working directory last.
-        let strings = launch.arguments as usize + launch.environment as usize + launch.candidates as usize + 2;
+        let strings =
+            launch.arguments as usize + launch.environment as usize + launch.candidates as usize + 2;
         // Each takes a byte at least.
         if strings > length {
             return Err(NoChild::Malformed);
@@ -256,11 +265,9 @@ impl Layout {
         if length > BLOCK {
             return Err(NoChild::Refused(E2BIG));
         }
-        let pointers = size_of::<Shared>();
         // A null ends each of three lists, and the working directory is in none.
-        let block = pointers + (strings + 2) * size_of::<usize>();
+        let block = size_of::<Shared>() + (strings + 2) * size_of::<usize>();
         Ok(Self {
-            pointers,
             block,
             length,
             strings,
@@ -270,7 +277,7 @@ impl Layout {
 
     /// Puts the strings in place. They are copied, from a file too: it could become shorter while it is mapped.
     fn fill(&self, region: &Region, inline: &[u8], file: Option<&Descriptor>) -> Result<(), NoChild> {
-        let to = region.data().wrapping_add(self.block);
+        let to = region.data::<u8>().wrapping_add(self.block);
         // SAFETY: the region has `length` bytes there, all zero, which nobody else knows of.
         let to = unsafe { slice::from_raw_parts_mut(to, self.length) };
         let Some(file) = file else {
@@ -291,10 +298,10 @@ impl Layout {
 
     /// Writes the lists of where the strings begin.
     fn point(&self, region: &Region, launch: &protocol::Launch<'_>) -> Result<Lists, NoChild> {
-        let strings = region.data().wrapping_add(self.block);
+        let strings = region.data::<u8>().wrapping_add(self.block);
         // SAFETY: the strings were put there, and nobody changes them.
         let block = unsafe { slice::from_raw_parts(strings, self.length) };
-        let first = region.data().wrapping_add(self.pointers).cast::<*const c_char>();
+        let first = region.data::<Shared>().wrapping_add(1).cast::<*const c_char>();
         // SAFETY: the region has room for this many pointers there, all zero, that is null.
         let pointers = unsafe { slice::from_raw_parts_mut(first, self.strings + 2) };
         let environment = launch.arguments as usize + 2;

@@ -121,21 +121,34 @@ fn arrived(control: &[u64; CONTROL_WORDS], filled: usize) -> Arrived {
     let count = length.saturating_sub(CONTROL_HEADER) / size_of::<i32>();
     let numbers = control.iter().skip(2).flat_map(|word| halves(*word));
     for (index, number) in numbers.take(count).enumerate() {
-        match arrived.descriptors.get_mut(index) {
-            Some(place) => *place = Some(Descriptor::adopt(number)),
-            None => {
-                close(number);
-                arrived.lost = true;
-            }
+        if let Some(place) = arrived.descriptors.get_mut(index) {
+            *place = Some(Descriptor::adopt(number));
+        } else {
+            close(number);
+            arrived.lost = true;
         }
     }
     arrived
 }
 
 /// Returns the two numbers in a word, in the order in which they lie in memory.
-fn halves(word: u64) -> [i32; 2] {
-    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
-    [i32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes([e, f, g, h])]
+const fn halves(word: u64) -> [i32; 2] {
+    let (low, high) = (word as u32 as i32, (word >> 32) as i32);
+    if cfg!(target_endian = "little") {
+        [low, high]
+    } else {
+        [high, low]
+    }
+}
+
+/// Returns the word in which two numbers lie in this order.
+const fn word(numbers: [i32; 2]) -> u64 {
+    let [low, high] = if cfg!(target_endian = "little") {
+        numbers
+    } else {
+        [numbers[1], numbers[0]]
+    };
+    low as u32 as u64 | (high as u32 as u64) << 32
 }
 
 /// Sends a packet, with a descriptor where there is one. It never waits: the host reads what it is told, and one that has
@@ -156,18 +169,21 @@ pub fn send(packet: &[u8], descriptor: Option<&Descriptor>) -> Result<(), i32> {
         flags: 0,
     };
     if let Some(descriptor) = descriptor {
-        let pair = |first: i32, second: i32| {
-            let ([a, b, c, d], [e, f, g, h]) = (first.to_ne_bytes(), second.to_ne_bytes());
-            u64::from_ne_bytes([a, b, c, d, e, f, g, h])
-        };
         control[0] = (CONTROL_HEADER + size_of::<i32>()) as u64;
-        control[1] = pair(SOL_SOCKET, SCM_RIGHTS);
-        control[2] = pair(descriptor.number(), 0);
+        control[1] = word([SOL_SOCKET, SCM_RIGHTS]);
+        control[2] = word([descriptor.number(), 0]);
         message.control = control.as_ptr().expose_provenance();
         message.control_length = size_of_val(&control);
     }
     let flags = fd(MSG_DONTWAIT | MSG_NOSIGNAL);
-    let arguments = [fd(SOCKET), (&raw const message).expose_provenance(), flags, 0, 0, 0];
+    let arguments = [
+        fd(SOCKET),
+        (&raw const message).expose_provenance(),
+        flags,
+        0,
+        0,
+        0,
+    ];
     // SAFETY: the message names a readable packet and whole control data, with their lengths.
     check(unsafe { syscall(number::sendmsg, arguments) }).map(drop)
 }

@@ -15,13 +15,30 @@
 
 #![no_std]
 #![no_main]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "system calls take words: numbers, flags, descriptors and addresses alike, on 64-bit systems"
+)]
+#![expect(
+    clippy::large_stack_arrays,
+    reason = "all large arrays are parts of `Memory`, which is in a static"
+)]
 
+#[expect(dead_code, reason = "what the host alone uses")]
 #[path = "../abi.rs"]
 mod abi;
+#[expect(dead_code, reason = "what the host alone uses")]
 #[path = "../child.rs"]
 mod child;
 #[path = "../clone.rs"]
 mod clone;
+#[expect(
+    dead_code,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "what the host alone uses, in the form that its library has"
+)]
 #[path = "../protocol.rs"]
 mod protocol;
 #[path = "../report.rs"]

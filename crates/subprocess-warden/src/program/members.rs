@@ -76,7 +76,7 @@ impl Members {
     /// that it had must be closed already.
     pub fn begin(&mut self) {
         if let Some(stale) = self.children.take() {
-            stale.is_closed();
+            stale.forget();
         }
         self.itself = process::own_pid();
         self.children = OwnChildren::open(self.itself);

@@ -24,7 +24,7 @@ impl Polled {
     }
 
     /// Tells whether anything has happened.
-    pub const fn is_ready(&self) -> bool {
+    pub const fn is_ready(self) -> bool {
         self.happened != 0
     }
 }
@@ -55,7 +55,14 @@ pub fn wait(polled: &mut [Polled], milliseconds: Option<u64>) {
     } else {
         0
     };
-    let arguments = [polled.as_mut_ptr().expose_provenance(), polled.len(), limit, 0, 0, 0];
+    let arguments = [
+        polled.as_mut_ptr().expose_provenance(),
+        polled.len(),
+        limit,
+        0,
+        0,
+        0,
+    ];
     // A failure (for lack of memory) leaves everything as if nothing had happened, and the next turn asks again.
     // SAFETY: the list and the time have the layouts that are asked for; the kernel writes back the time that was left.
     let _ = check(unsafe { syscall(number::ppoll, arguments) });
@@ -65,7 +72,19 @@ pub fn wait(polled: &mut [Polled], milliseconds: Option<u64>) {
 pub fn now() -> u64 {
     let mut time = Time::default();
     // SAFETY: room for one time. This clock is always there.
-    unsafe { syscall(number::clock_gettime, [fd(CLOCK_MONOTONIC), (&raw mut time).expose_provenance(), 0, 0, 0, 0]) };
+    unsafe {
+        syscall(
+            number::clock_gettime,
+            [
+                fd(CLOCK_MONOTONIC),
+                (&raw mut time).expose_provenance(),
+                0,
+                0,
+                0,
+                0,
+            ],
+        )
+    };
     (time.seconds as u64)
         .saturating_mul(1000)
         .saturating_add(time.nanoseconds as u64 / 1_000_000)

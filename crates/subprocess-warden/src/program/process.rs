@@ -4,8 +4,8 @@ use core::ffi::CStr;
 use core::ptr;
 
 use crate::abi::flag::{
-    PR_SET_CHILD_SUBREAPER, PR_SET_NAME, RLIMIT_NOFILE, SFD_CLOEXEC, SFD_NONBLOCK, SIG_SETMASK, SIGCHLD, WNOHANG,
-    __WALL,
+    __WALL, PR_SET_CHILD_SUBREAPER, PR_SET_NAME, RLIMIT_NOFILE, SFD_CLOEXEC, SFD_NONBLOCK, SIG_SETMASK,
+    SIGCHLD, WNOHANG,
 };
 use crate::abi::{errno, number};
 use crate::descriptor::Descriptor;
@@ -33,7 +33,12 @@ pub fn take_no_signals() {
     let every = u64::MAX;
     let set = (&raw const every).expose_provenance();
     // SAFETY: the new set is eight bytes; no old one is asked for.
-    unsafe { syscall(number::rt_sigprocmask, [fd(SIG_SETMASK), set, 0, SIGSET_BYTES, 0, 0]) };
+    unsafe {
+        syscall(
+            number::rt_sigprocmask,
+            [fd(SIG_SETMASK), set, 0, SIGSET_BYTES, 0, 0],
+        )
+    };
     // The kernel's `struct sigaction` is four words, all zero: SIG_DFL, no flags, an empty mask.
     let default = [0_usize; 4];
     for signal in 1..=SIGNALS as usize {
@@ -74,7 +79,14 @@ fn prctl(option: i32, argument: usize) -> Result<(), i32> {
 pub fn raise_descriptor_limit() {
     if let Some((_, hard)) = limit(RLIMIT_NOFILE) {
         let raised = [hard, hard];
-        let arguments = [0, RLIMIT_NOFILE as usize, raised.as_ptr().expose_provenance(), 0, 0, 0];
+        let arguments = [
+            0,
+            RLIMIT_NOFILE as usize,
+            raised.as_ptr().expose_provenance(),
+            0,
+            0,
+            0,
+        ];
         // SAFETY: the new limit is two words; the old one is not asked for.
         unsafe { syscall(number::prlimit64, arguments) };
     }
@@ -83,7 +95,14 @@ pub fn raise_descriptor_limit() {
 /// Returns this process's soft and hard limit of a resource.
 pub fn limit(resource: u32) -> Option<(u64, u64)> {
     let mut limit = [0_u64; 2];
-    let arguments = [0, resource as usize, 0, limit.as_mut_ptr().expose_provenance(), 0, 0];
+    let arguments = [
+        0,
+        resource as usize,
+        0,
+        limit.as_mut_ptr().expose_provenance(),
+        0,
+        0,
+    ];
     // SAFETY: room for two words, and no new limit.
     check(unsafe { syscall(number::prlimit64, arguments) }).ok()?;
     Some((limit[0], limit[1]))
@@ -207,7 +226,14 @@ pub fn open(pid: u32) -> Result<Descriptor, i32> {
 
 /// Sends a signal to an opened process; 0 only asks whether it could be sent.
 pub fn signal(process: &Descriptor, signal: i32) -> Result<(), i32> {
-    let arguments = [fd(process.number()), fd(signal), ptr::null::<u8>().expose_provenance(), 0, 0, 0];
+    let arguments = [
+        fd(process.number()),
+        fd(signal),
+        ptr::null::<u8>().expose_provenance(),
+        0,
+        0,
+        0,
+    ];
     // SAFETY: without information of its own to go with it.
     check(unsafe { syscall(number::pidfd_send_signal, arguments) }).map(drop)
 }

@@ -51,15 +51,20 @@ impl Region {
         }
     }
 
-    /// Returns where the data begin. The place is aligned for everything.
-    pub const fn data(&self) -> *mut u8 {
-        self.base.wrapping_add(GUARD + STACK)
+    /// Returns where the data begin, as what they begin with. The place is aligned as a page is, and so for everything.
+    pub const fn data<T>(&self) -> *mut T {
+        self.base.wrapping_add(GUARD + STACK).cast()
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and whoever made it drops it when nothing uses it any more.
-        unsafe { syscall(number::munmap, [self.base.expose_provenance(), self.length, 0, 0, 0, 0]) };
+        unsafe {
+            syscall(
+                number::munmap,
+                [self.base.expose_provenance(), self.length, 0, 0, 0, 0],
+            )
+        };
     }
 }

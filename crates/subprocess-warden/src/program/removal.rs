@@ -24,7 +24,9 @@ const ALL: usize = 0o700;
 
 /// Removes what is in a directory, as far as it can be.
 pub fn empty(top: &Descriptor) {
-    let Ok(status) = directory::status(top) else { return };
+    let Ok(status) = directory::status(top) else {
+        return;
+    };
     let mut removal = Removal {
         top,
         place: status.place,
@@ -91,7 +93,9 @@ impl Removal<'_> {
         if depth + 1 >= DEPTH {
             return self.move_up(directory, name);
         }
-        let Ok(inner) = open(directory, name) else { return false };
+        let Ok(inner) = open(directory, name) else {
+            return false;
+        };
         // What is mounted there is not what was made there.
         if !directory::status(&inner).is_ok_and(|status| status.place.is_beside(&self.place)) {
             return false;
@@ -126,7 +130,9 @@ fn open(directory: &Descriptor, name: &CStr) -> Result<Descriptor, i32> {
             // By descriptor, since a name could lead elsewhere by now; and a descriptor that only names it, since no other
             // can be had. Such a one can be changed by the path that leads to it only (open(2), O_PATH).
             let named = open_at(directory.number(), name, O_PATH | O_DIRECTORY | O_NOFOLLOW)?;
-            let path = Text::new().with(b"/proc/self/fd/").with_number(named.number() as u32);
+            let path = Text::new()
+                .with(b"/proc/self/fd/")
+                .with_number(named.number() as u32);
             let arguments = [
                 fd(AT_FDCWD),
                 path.as_c_str().as_ptr().expose_provenance(),

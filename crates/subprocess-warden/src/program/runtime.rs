@@ -21,6 +21,10 @@ use crate::tree;
 
 /// Children that are waited for before it turns to other things.
 const ENDS: usize = 1024;
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each with a name"
+)]
 struct Warden<'memory> {
     child_signals: Descriptor,
     members: &'memory mut Members,
@@ -94,7 +98,14 @@ impl Warden<'_> {
         let mut polled = [
             Polled::new(self.child_signals.number(), POLLIN),
             Polled::new(if self.host_is_gone { -1 } else { SOCKET }, POLLIN),
-            Polled::new(if self.host_is_gone || self.grace.is_none() { -1 } else { HOST }, POLLIN),
+            Polled::new(
+                if self.host_is_gone || self.grace.is_none() {
+                    -1
+                } else {
+                    HOST
+                },
+                POLLIN,
+            ),
             Polled::new(events.map_or(-1, Descriptor::number), POLLPRI),
         ];
         let wait = if self.again {
@@ -103,7 +114,7 @@ impl Warden<'_> {
             earlier(self.orphans.wait(now), group_wait)
         };
         poll::wait(&mut polled, wait);
-        let [child_signals, socket, host, _] = polled.map(|polled| polled.is_ready());
+        let [child_signals, socket, host, _] = polled.map(Polled::is_ready);
 
         if child_signals {
             // One at most is pending, whatever it stands for.
@@ -145,13 +156,13 @@ impl Warden<'_> {
                     if version == VERSION {
                         self.grace = Some(grace.into());
                     }
-                    self.say(&FromRuntime::Ready { version: VERSION });
+                    self.say(FromRuntime::Ready { version: VERSION });
                 }),
             ToRuntime::Hello { .. } => Err(Malformed),
             // Nothing may come before the hello.
             _ if self.grace.is_none() => Err(Malformed),
             ToRuntime::Tree if arrived.lost => {
-                self.say(&FromRuntime::NoTree { errno: EMFILE });
+                self.say(FromRuntime::NoTree { errno: EMFILE });
                 return;
             }
             // There was no room for the descriptors in the system. The host's record names all of this, so the next start
@@ -187,13 +198,20 @@ impl Warden<'_> {
     fn make_tree_warden(&mut self, socket: Descriptor, packet: &mut [u8; PACKET]) {
         let itself = process::own_pid();
         match process::fork() {
-            Ok(0) => tree::run(socket, itself, self.stay_in_session, self.members, self.reply, packet),
+            Ok(0) => tree::run(
+                socket,
+                itself,
+                self.stay_in_session,
+                self.members,
+                self.reply,
+                packet,
+            ),
             Ok(pid) => {
                 // Known before it can be waited for, since only this thread waits.
                 self.members.spare(pid);
                 self.childless = false;
             }
-            Err(errno) => self.say(&FromRuntime::NoTree { errno }),
+            Err(errno) => self.say(FromRuntime::NoTree { errno }),
         }
     }
 
@@ -254,7 +272,7 @@ impl Warden<'_> {
     }
 
     /// Tells the host. One that cannot be told is gone.
-    fn say(&mut self, message: &FromRuntime) {
+    fn say(&mut self, message: FromRuntime) {
         self.reply.clear();
         let said = message.encode(self.reply).is_ok() && link::send(self.reply.bytes(), None).is_ok();
         if !said {

@@ -37,7 +37,7 @@ pub fn is_ours() -> bool {
 /// Calls `each` with every child of a process.
 ///
 /// Each of its threads has a list of its own, of the children that it has made or adopted
-/// (`/proc/PID/task/TID/children`, proc_pid_task(5)). The kernel walks a list while others change it: it may leave out one
+/// (`/proc/PID/task/TID/children`, `proc_pid_task(5)`). The kernel walks a list while others change it: it may leave out one
 /// whose elder sibling is being waited for, so whoever needs all looks again.
 pub fn children(pid: u32, each: &mut dyn FnMut(u32)) {
     let tasks = Text::new().with(b"/proc/").with_number(pid).with(b"/task");
@@ -89,8 +89,8 @@ impl OwnChildren {
         read_list(&self.0, each);
     }
 
-    /// Says that the descriptor was closed by its number.
-    pub fn is_closed(self) {
+    /// Forgets it, when the descriptor was closed by its number.
+    pub fn forget(self) {
         let _ = self.0.into_number();
     }
 }
@@ -169,7 +169,7 @@ fn read_file(path: &CStr, buffer: &mut [u8]) -> Option<usize> {
     descriptor::read(file.number(), buffer).ok()
 }
 
-/// Finds the parent in a line of `/proc/PID/stat` (proc_pid_stat(5)). The name in it, in parentheses, may have any bytes.
+/// Finds the parent in a line of `/proc/PID/stat` (`proc_pid_stat(5)`). The name in it, in parentheses, may have any bytes.
 fn parent_in_line(line: &[u8]) -> Option<u32> {
     let name_end = line.iter().rposition(|&byte| byte == b')')?;
     // " S 7 …"

@@ -128,7 +128,7 @@ impl Warden<'_> {
             earlier(self.ladder.wait(now), patience.map(|end| end.saturating_sub(now)))
         };
         poll::wait(&mut polled, wait);
-        let [child_signals, exec, socket, host, runtime] = polled.map(|polled| polled.is_ready());
+        let [child_signals, exec, socket, host, runtime] = polled.map(Polled::is_ready);
 
         if exec {
             self.settle();
@@ -181,7 +181,9 @@ impl Warden<'_> {
                 self.members.forget();
                 self.ladder.killed();
             }
-            Ok(ToTree::Signal { number: number @ 1..=SIGNALS }) => {
+            Ok(ToTree::Signal {
+                number: number @ 1..=SIGNALS,
+            }) => {
                 if self.tree.is_some() {
                     self.members.signal(number as i32);
                 }
@@ -264,7 +266,9 @@ impl Warden<'_> {
         tree.exec_watch = None;
         tree.patience_ends = None;
         let pidfd = tree.pidfd.take();
-        let Some(launching) = tree.launching.take() else { return };
+        let Some(launching) = tree.launching.take() else {
+            return;
+        };
         if tree.failed {
             return;
         }
@@ -372,4 +376,7 @@ fn exited(end: &End) -> Exited {
     }
 }
 
-const _: () = assert!(FIRST_OTHER > HOST && HOST > SOCKET, "the numbers that are kept come first");
+const _: () = assert!(
+    FIRST_OTHER > HOST && HOST > SOCKET,
+    "the numbers that are kept come first"
+);

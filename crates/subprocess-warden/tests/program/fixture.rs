@@ -29,8 +29,9 @@ pub(crate) const SHORT: Duration = Duration::from_millis(20);
 /// What a member does that acts on signals and goes on. A shell waits for a child without missing a signal; the child is none
 /// that a signal of the tests would end.
 pub(crate) const WAIT: &str = "(trap '' TERM USR1; exec sleep 1000) & while :; do wait $!; done";
-/// What a member does that ends when it is asked, and is ready to be. It is asked before its child is, which is younger.
-pub(crate) const WAIT_ONCE: &str = "sleep 1000 & echo ready; wait $!";
+/// What a member does that ends when it is asked. It is asked before its child is, which is younger, and which says when it
+/// is ready: a child that has not executed anything yet may lose a signal to the traps of its parent.
+pub(crate) const WAIT_ONCE: &str = "sh -c 'echo ready; exec sleep 1000' & wait $!";
 
 /// A process that the wardens take for the host. Dropping it ends it.
 pub(crate) struct StandIn(Child);
@@ -390,17 +391,25 @@ pub(crate) fn is_stopped(pid: u32) {
     }
 }
 
-/// Becomes chains of processes, of which each makes the next, in a session of its own, and ends. It does not come back.
+/// Becomes chains of processes, of which each makes the next, in a session of its own, and ends. Each chain says when it has
+/// come far. It does not come back.
 pub(crate) fn fork_chains(width: usize) {
     use fork::Fork;
     use rustix::process::{getpid, kill_process, setsid};
+    const FAR: usize = 100;
     // The quickest end, without what a program does at its exit.
     let end = || kill_process(getpid(), Signal::KILL);
     for _ in 0..width {
         if let Ok(Fork::Child) = fork::fork() {
+            let mut generation = 0;
             while let Ok(Fork::Child) = fork::fork() {
                 // The chain goes on even if it has one already.
                 let _ = setsid();
+                generation += 1;
+                if generation == FAR {
+                    // Not through the library's buffer, whose lock another thread may have held at the first fork.
+                    let _ = rustix::io::write(std::io::stdout(), b"far\n");
+                }
             }
             let _ = end();
         }
