@@ -4,11 +4,14 @@ use std::fmt;
 
 use crate::finding::{Field, Finding};
 use crate::options::Row;
+use crate::project::REAPER;
 
 /// One limit on one number of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     row: Row,
+    /// The tiers it is for.
+    tiers: Tiers,
     field: Field,
     limit: Limit,
 }
@@ -19,32 +22,69 @@ enum Limit {
     AtLeast(f64),
 }
 
+/// Whose a budget is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tiers {
+    All,
+    /// All but the reaper, which pays for a process of its own, and has budgets of its own.
+    Direct,
+    Reaper,
+}
+
+impl Tiers {
+    fn include(self, tier: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Direct => tier != Some(REAPER),
+            Self::Reaper => tier == Some(REAPER),
+        }
+    }
+}
+
 use Limit::{AtLeast, AtMost};
+use Tiers::{All, Direct, Reaper};
 
 /// What collecting may add to the host's memory: what the stream retains ([`crate::collect::RETAINED`]) and 2 MiB.
 const COLLECTING_KIB: f64 = 64.0 + 2048.0;
 
-const fn budget(row: Row, field: Field, limit: Limit) -> Budget {
-    Budget { row, field, limit }
+/// When a tree that obeys `SIGTERM` must be gone after its host was killed: it takes none of its grace.
+const OBEDIENT_MICROS: f64 = 1e6;
+
+const fn budget(row: Row, tiers: Tiers, field: Field, limit: Limit) -> Budget {
+    Budget {
+        row,
+        tiers,
+        field,
+        limit,
+    }
 }
 
 const BUDGETS: &[Budget] = &[
-    budget(Row::Spawn, Field::FloorRatio, AtMost(1.2)),
-    budget(Row::Spawn, Field::TokioSetsidRatio, AtLeast(1.25)),
-    budget(Row::Spawn4g, Field::SmallHostRatio, AtMost(1.3)),
-    budget(Row::SpawnC16, Field::FloorRatio, AtLeast(0.9)),
-    budget(Row::SpawnC64, Field::FloorRatio, AtLeast(0.9)),
-    budget(Row::Terminate1, Field::FloorRatio, AtMost(1.5)),
-    budget(Row::Terminate100, Field::FloorRatio, AtMost(1.5)),
-    budget(Row::Terminate1000, Field::FloorRatio, AtMost(1.5)),
-    budget(Row::Linger, Field::MedianMicros, AtMost(1000.0)),
-    budget(Row::Collect, Field::FloorRatio, AtLeast(0.9)),
-    budget(Row::Collect, Field::MemoryGrowthKib, AtMost(COLLECTING_KIB)),
-    budget(Row::CollectSpill, Field::FloorRatio, AtLeast(0.9)),
-    budget(Row::CollectSpill, Field::MemoryGrowthKib, AtMost(COLLECTING_KIB)),
-    budget(Row::Idle1000, Field::WakeUps, AtMost(0.0)),
-    budget(Row::Idle1000, Field::KibPerChild, AtMost(32.0)),
-    budget(Row::Idle1000, Field::DescriptorsPerChild, AtMost(3.0)),
+    budget(Row::Spawn, Direct, Field::FloorRatio, AtMost(1.2)),
+    budget(Row::Spawn, Direct, Field::TokioSetsidRatio, AtLeast(1.25)),
+    budget(Row::Spawn4g, All, Field::SmallHostRatio, AtMost(1.3)),
+    budget(Row::SpawnC16, Direct, Field::FloorRatio, AtLeast(0.9)),
+    budget(Row::SpawnC64, Direct, Field::FloorRatio, AtLeast(0.9)),
+    budget(Row::Terminate1, Direct, Field::FloorRatio, AtMost(1.5)),
+    budget(Row::Terminate100, Direct, Field::FloorRatio, AtMost(1.5)),
+    budget(Row::Terminate1000, Direct, Field::FloorRatio, AtMost(1.5)),
+    budget(Row::Linger, All, Field::MedianMicros, AtMost(1000.0)),
+    budget(Row::Collect, All, Field::FloorRatio, AtLeast(0.9)),
+    budget(Row::Collect, All, Field::MemoryGrowthKib, AtMost(COLLECTING_KIB)),
+    budget(Row::CollectSpill, All, Field::FloorRatio, AtLeast(0.9)),
+    budget(
+        Row::CollectSpill,
+        All,
+        Field::MemoryGrowthKib,
+        AtMost(COLLECTING_KIB),
+    ),
+    budget(Row::Idle1000, All, Field::WakeUps, AtMost(0.0)),
+    budget(Row::Idle1000, All, Field::KibPerChild, AtMost(32.0)),
+    budget(Row::Idle1000, All, Field::DescriptorsPerChild, AtMost(3.0)),
+    budget(Row::Idle1000, Reaper, Field::WardenKib, AtMost(150.0)),
+    budget(Row::Spawn, Reaper, Field::BeyondCgroupMicros, AtMost(250.0)),
+    budget(Row::Terminate1000, Reaper, Field::FloorRatio, AtMost(2.0)),
+    budget(Row::HostDeath, All, Field::MedianMicros, AtMost(OBEDIENT_MICROS)),
 ];
 
 impl Budget {
@@ -59,9 +99,9 @@ impl Budget {
 
 /// Returns the budgets that a finding misses.
 pub(crate) fn missed(finding: &Finding) -> impl Iterator<Item = &'static Budget> {
-    BUDGETS
-        .iter()
-        .filter(|budget| budget.row == finding.row && !budget.is_kept_by(finding))
+    BUDGETS.iter().filter(|budget| {
+        budget.row == finding.row && budget.tiers.include(finding.name.tier) && !budget.is_kept_by(finding)
+    })
 }
 
 /// Says of each finding of this project whether it is within its row's budgets.
@@ -132,6 +172,20 @@ mod tests {
             missed,
             ["tokio_setsid_ratio was not measured, the budget is at least 1.25"]
         );
+    }
+
+    #[test]
+    fn the_reaper_has_budgets_of_its_own() {
+        let mut found = vec![Finding::new(
+            Row::Spawn,
+            Name::project(REAPER),
+            vec![(Field::FloorRatio, 1.6), (Field::BeyondCgroupMicros, 250.0)],
+        )];
+        judge(&mut found);
+        assert_eq!(found[0].within_budget, Some(true));
+        found[0].numbers[1].1 = 251.0;
+        judge(&mut found);
+        assert_eq!(found[0].within_budget, Some(false));
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn candidates(row: Row) -> Result<Vec<Candidate>> {
         Row::Terminate1 | Row::Terminate100 | Row::Terminate1000 => terminate::candidates(row)?,
         Row::Linger => linger::candidates()?,
         Row::Collect | Row::CollectSpill => collect::candidates(row)?,
-        Row::Idle1000 => Vec::new(),
+        Row::Idle1000 | Row::HostDeath => Vec::new(),
     })
 }
 

@@ -96,6 +96,10 @@ pub(crate) enum Field {
     WakeUps,
     KibPerChild,
     DescriptorsPerChild,
+    /// The reaper's median less the control group's, of paired samples.
+    BeyondCgroupMicros,
+    /// The proportional set size of a tree warden.
+    WardenKib,
 }
 
 impl Field {
@@ -113,6 +117,8 @@ impl Field {
             Self::WakeUps => "wake_ups",
             Self::KibPerChild => "kib_per_child",
             Self::DescriptorsPerChild => "descriptors_per_child",
+            Self::BeyondCgroupMicros => "beyond_cgroup_us",
+            Self::WardenKib => "warden_pss_kib",
         }
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::gettid;
 
 use crate::finding::{Field, Finding, Name};
-use crate::host::{memory_kib, numbers};
+use crate::host::{kib_of, memory_kib, numbers};
 use crate::options::Row;
 use crate::peers::{Peer as _, TokioProcess};
 use crate::project::{Tier, World, tiers};
@@ -34,14 +34,17 @@ pub(crate) fn measure() -> Result<Vec<Finding>> {
     let found = names.into_iter().map(|name| {
         let which = name.tier.unwrap_or(name.implementation);
         let numbers = numbers("idle-host", &[which, &CHILDREN.to_string()])?;
-        let [wake_ups, kib, descriptors] = numbers[..] else {
+        let [wake_ups, kib, descriptors, warden_kib] = numbers[..] else {
             bail!("the idle host said {numbers:?}")
         };
-        let numbers = vec![
+        let mut numbers = vec![
             (Field::WakeUps, wake_ups),
             (Field::KibPerChild, kib),
             (Field::DescriptorsPerChild, descriptors),
         ];
+        if warden_kib > 0.0 {
+            numbers.push((Field::WardenKib, warden_kib));
+        }
         Ok(Finding::new(Row::Idle1000, name, numbers))
     });
     found.collect()
@@ -52,6 +55,8 @@ pub(crate) fn measure() -> Result<Vec<Finding>> {
 struct Load {
     resident_kib: f64,
     descriptors: usize,
+    /// The proportional set size of a tree warden, where there are any.
+    warden_kib: f64,
 }
 
 impl Load {
@@ -62,6 +67,7 @@ impl Load {
         Ok(Self {
             resident_kib: memory_kib("VmRSS")?,
             descriptors,
+            warden_kib: 0.0,
         })
     }
 }
@@ -91,9 +97,10 @@ pub(crate) fn host(which: &str, count: usize) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     let descriptors = after.descriptors as f64 - before.descriptors as f64;
     println!(
-        "{wake_ups} {} {}",
+        "{wake_ups} {} {} {}",
         per_child(after.resident_kib - before.resident_kib),
-        per_child(descriptors)
+        per_child(descriptors),
+        after.warden_kib
     );
     Ok(())
 }
@@ -111,11 +118,50 @@ fn watch() -> Result<(u64, Load)> {
     }
     std::thread::sleep(IDLE);
     let after = switches()?;
+    let mut load = Load::now()?;
+    load.warden_kib = warden_kib()?;
     let woken = after
         .iter()
         .map(|(thread, count)| count - before.get(thread).unwrap_or(&0))
         .sum();
-    Ok((woken, Load::now()?))
+    Ok((woken, load))
+}
+
+/// Returns the mean proportional set size of the parents of the sleepers, where those are not this process.
+fn warden_kib() -> Result<f64> {
+    let mut wardens = Vec::new();
+    for process in fs::read_dir("/proc").context("the processes cannot be listed")? {
+        let path = process?.path();
+        // Processes come and go; what cannot be read is none of ours.
+        let Ok(line) = fs::read(path.join("cmdline")) else {
+            continue;
+        };
+        let Ok(status) = fs::read_to_string(path.join("status")) else {
+            continue;
+        };
+        let sleeps = line
+            .split(|&byte| byte == 0)
+            .eq(SLEEP.map(str::as_bytes).into_iter().chain([&b""[..]]));
+        let parent = status
+            .lines()
+            .find_map(|line| line.strip_prefix("PPid:")?.trim().parse::<u32>().ok());
+        if let Some(parent) = parent
+            && sleeps
+            && fs::read_to_string(format!("/proc/{parent}/comm")).is_ok_and(|name| name == "dsh-warden\n")
+        {
+            wardens.push(parent);
+        }
+    }
+    if wardens.is_empty() {
+        return Ok(0.0);
+    }
+    let mut total = 0.0;
+    for &warden in &wardens {
+        total += kib_of(&format!("/proc/{warden}/smaps_rollup"), "Pss")?;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+    let count = wardens.len() as f64;
+    Ok(total / count)
 }
 
 /// Returns the context switches of each thread but the calling one.

@@ -10,6 +10,7 @@ mod budget;
 mod candidate;
 mod collect;
 mod concurrent;
+mod death;
 mod finding;
 mod floor;
 mod helper;
@@ -64,6 +65,7 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
             Row::Linger => linger::measure(options.rounds),
             Row::Collect | Row::CollectSpill => collect::measure(row, options.rounds),
             Row::Idle1000 => idle::measure(),
+            Row::HostDeath => death::measure(options.rounds),
         }?;
         budget::judge(&mut found);
         if options.json {

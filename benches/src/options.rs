@@ -50,6 +50,7 @@ pub(crate) enum Row {
     CollectSpill,
     #[value(name = "idle-1000")]
     Idle1000,
+    HostDeath,
 }
 
 impl Row {
@@ -67,6 +68,7 @@ impl Row {
             Self::Collect => "collect",
             Self::CollectSpill => "collect-spill",
             Self::Idle1000 => "idle-1000",
+            Self::HostDeath => "host-death",
         }
     }
 }

@@ -24,20 +24,26 @@ use crate::collect::RETAINED;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tier {
     Cgroup,
+    Reaper,
     ProcessGroup,
 }
+
+/// The names of the tiers that have budgets of their own.
+pub(crate) const CGROUP: &str = "cgroup";
+pub(crate) const REAPER: &str = "reaper";
 
 impl Tier {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Cgroup => "cgroup",
+            Self::Cgroup => CGROUP,
+            Self::Reaper => REAPER,
             Self::ProcessGroup => "process_group",
         }
     }
 
     /// Finds a tier by its name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Cgroup, Self::ProcessGroup]
+        [Self::Cgroup, Self::Reaper, Self::ProcessGroup]
             .into_iter()
             .find(|tier| tier.name() == name)
     }
@@ -59,6 +65,7 @@ impl World {
     pub(crate) fn with_spills_in(tier: Tier, directory: &Path) -> Result<Self> {
         let choice = match tier {
             Tier::Cgroup => OwnershipChoice::Cgroup,
+            Tier::Reaper => OwnershipChoice::Reaper,
             Tier::ProcessGroup => OwnershipChoice::ProcessGroup,
         };
         let runtime = LocalRuntime::builder()
@@ -125,6 +132,12 @@ impl World {
             .context("standard output is collected")?;
         self.runtime.block_on(out.changed(0));
         Ok(out.text())
+    }
+
+    /// Lists the live members of a tree.
+    pub(crate) fn members(&self, process: &Process) -> Result<Vec<u32>> {
+        let members = self.runtime.block_on(process.members())?;
+        Ok(members.iter().filter_map(|member| member.pid).collect())
     }
 
     /// Runs a program to the end of its tree.
@@ -233,9 +246,28 @@ impl Drop for World {
 
 /// Returns the tiers that work here.
 pub(crate) fn tiers() -> Vec<Tier> {
-    let works = |candidate: &Candidate| candidate.works && candidate.mechanism == Mechanism::Cgroup;
-    let cgroup = diagnose().candidates.iter().any(works).then_some(Tier::Cgroup);
-    cgroup.into_iter().chain([Tier::ProcessGroup]).collect()
+    let candidates = diagnose().candidates;
+    let works = |mechanism| move |candidate: &Candidate| candidate.works && candidate.mechanism == mechanism;
+    let cgroup = candidates
+        .iter()
+        .any(works(Mechanism::Cgroup))
+        .then_some(Tier::Cgroup);
+    let reaper = candidates
+        .iter()
+        .any(works(Mechanism::Reaper))
+        .then_some(Tier::Reaper);
+    cgroup
+        .into_iter()
+        .chain(reaper)
+        .chain([Tier::ProcessGroup])
+        .collect()
+}
+
+/// Returns the tiers that end their trees when the host is killed.
+pub(crate) fn owning_tiers() -> Vec<Tier> {
+    let mut tiers = tiers();
+    tiers.retain(|tier| *tier != Tier::ProcessGroup);
+    tiers
 }
 
 /// A file for a whole stream, gone with the handle.

@@ -12,8 +12,8 @@ use crate::floor::{self, Cloner, Program};
 use crate::host::kib_of;
 use crate::options::Row;
 use crate::peers::{PEERS, TokioProcess};
-use crate::project::{World, tiers};
-use crate::statistics::paired_ratio;
+use crate::project::{CGROUP, REAPER, World, tiers};
+use crate::statistics::{median, paired_ratio};
 use crate::turns::{Contender, Effort, micros, take};
 
 /// The shortest program there is.
@@ -77,6 +77,17 @@ pub(crate) fn measure(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
                     .push((Field::TokioSetsidRatio, paired_ratio(tokio, samples)));
             }
         }
+    }
+    let of = |tier| taken.iter().find(|(name, _)| *name == Name::project(tier));
+    if let (Some((_, cgroup)), Some((name, reaper))) = (of(CGROUP), of(REAPER))
+        && let Some(finding) = found.iter_mut().find(|finding| finding.name == *name)
+    {
+        let beyond: Vec<f64> = reaper
+            .iter()
+            .zip(cgroup)
+            .map(|(reaper, cgroup)| reaper - cgroup)
+            .collect();
+        finding.numbers.push((Field::BeyondCgroupMicros, median(&beyond)));
     }
     Ok(found)
 }

@@ -68,6 +68,7 @@ pub(crate) fn answer(call: &Call) -> Result<()> {
         "linger" => stamps::linger(),
         "compare" => crate::candidate::serve(call),
         "collecting-host" => crate::collect::host(&call.argument::<String>(0)?, call.argument(1)?),
+        "dying-host" => crate::death::host(&call.argument::<String>(0)?),
         "idle-host" => crate::idle::host(&call.argument::<String>(0)?, call.argument(1)?),
         other => bail!("there is no call named {other}"),
     }

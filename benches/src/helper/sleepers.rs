@@ -20,8 +20,18 @@ fn sleep() {
 
 /// Leads a tree of `count` sleepers, this one among them: says `ready` when all are there, and sleeps.
 pub(super) fn lead(count: usize) -> Result<()> {
+    let mut made = Vec::new();
     for _ in 1..count {
-        fork(sleep)?;
+        match fork(sleep) {
+            Ok(sleeper) => made.push(sleeper),
+            Err(error) => {
+                // Half a tree would hold the pipes of whoever waits for all of it.
+                for sleeper in made {
+                    let _ = kill_process(sleeper, Signal::KILL);
+                }
+                return Err(error);
+            }
+        }
     }
     println!("ready");
     sleep();

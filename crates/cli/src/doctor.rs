@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dsh_subprocess_local::Diagnosis;
+use dsh_subprocess_local::{Diagnosis, Facility};
 use serde_json::{Value, json};
 
 /// Says it to a person.
@@ -20,6 +20,13 @@ pub(crate) fn text(diagnosis: &Diagnosis) -> String {
                 &candidate.finding,
             )
         }),
+    );
+    section(
+        &mut text,
+        "should this host be killed",
+        [("warden", &diagnosis.warden), ("records", &diagnosis.records)]
+            .into_iter()
+            .map(|(name, facility)| (format!("{} {name}", mark(facility.works)), &facility.finding)),
     );
     let nothing = String::new();
     section(
@@ -61,6 +68,8 @@ pub(crate) fn object(diagnosis: &Diagnosis) -> Value {
             "works": candidate.works,
             "finding": candidate.finding,
         })).collect::<Vec<_>>(),
+        "warden": facility(&diagnosis.warden),
+        "records": facility(&diagnosis.records),
         "features": diagnosis.features.iter().map(|feature| json!({
             "name": feature.name,
             "present": feature.present,
@@ -72,6 +81,10 @@ pub(crate) fn object(diagnosis: &Diagnosis) -> Value {
         })).collect::<Vec<_>>(),
         "improvements": diagnosis.improvements,
     })
+}
+
+fn facility(facility: &Facility) -> Value {
+    json!({ "works": facility.works, "finding": facility.finding })
 }
 
 fn mark(is_there: bool) -> &'static str {

@@ -83,7 +83,10 @@ fn carry_out(command: Command) -> u8 {
 }
 
 fn local_world(ownership: OwnershipOption) -> Result<World, Error> {
-    let runtime = LocalRuntime::builder().ownership(choice(ownership)).build()?;
+    let runtime = LocalRuntime::builder()
+        .ownership(choice(ownership))
+        .reap_orphans(true)
+        .build()?;
     let kill_now = runtime.clone();
     Ok(World {
         runtime: Box::new(runtime),
@@ -95,6 +98,7 @@ fn local_launcher(ownership: OwnershipOption, scrub: Scrub) -> Result<Launcher, 
     let runtime = LocalRuntime::builder()
         .ownership(choice(ownership))
         .session(SessionChoice::Host)
+        .reap_orphans(true)
         .scrub(scrub)
         .build()?;
     let signal = runtime.clone();

@@ -4,6 +4,8 @@
 //! output. No call sleeps in order to wait for another; where time passes, the time is the behaviour asked for.
 #![forbid(unsafe_code)]
 
+mod adopt;
+mod crowd;
 mod facts;
 mod gate;
 mod host;
@@ -73,6 +75,9 @@ fn run(call: &str, raw: Vec<OsString>) -> Answer {
         "linger" => tree::linger(&args),
         "nap" => tree::nap(&args),
         "refork" => tree::refork(&args),
+        "chains" => tree::chains(&args),
+        "crowd" => crowd::crowd(&args),
+        "witness" => crowd::witness(&args),
         "ignore-term" => stubborn::ignore_term(),
         "trap-term" => stubborn::trap_term(&args),
         "become-root" => stubborn::become_root(&args),
@@ -84,6 +89,7 @@ fn run(call: &str, raw: Vec<OsString>) -> Answer {
         "chunks" => stream::chunks(&args),
         "pieces" => stream::pieces(&args),
         "gate" => gate::gate(&args),
+        "adopt" => adopt::adopt(&args),
         "host" => host::host(args),
         other => Err(format!("there is no call named `{other}`").into()),
     }

@@ -2,13 +2,13 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio, exit};
 use std::thread;
 use std::time::Duration;
 
 use fork::Fork;
-use nix::sys::signal::{Signal, raise};
+use nix::sys::signal::{SigSet, Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
@@ -197,5 +197,32 @@ pub(crate) fn refork(args: &[String]) -> Answer {
             setsid()?;
         }
         thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// `chains N`: starts N chains, in each of which every process makes the next one, in a session of its own, and ends at once;
+/// says `ready` when all have begun, and stays until the end of its input. They ignore `SIGTERM`.
+pub(crate) fn chains(args: &[String]) -> Answer {
+    let count: usize = number(args, 0, "the number of chains")?;
+    SigSet::from_iter([Signal::SIGTERM, Signal::SIGHUP]).thread_block()?;
+    for _ in 0..count {
+        if fork::fork()? == Fork::Child {
+            chain()?;
+        }
+    }
+    announce("ready")?;
+    io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Goes on for ever, each time as another process.
+fn chain() -> nix::Result<()> {
+    loop {
+        match fork::fork() {
+            Ok(Fork::Parent(_)) => exit(0),
+            Ok(Fork::Child) => drop(setsid()?),
+            // No process is to be had now.
+            Err(_) => thread::yield_now(),
+        }
     }
 }

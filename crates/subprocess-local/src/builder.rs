@@ -9,6 +9,7 @@ use dsh_subprocess::{Error, ErrorKind, MAX_GRACE, Scrub};
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pipe;
 use dsh_subprocess_sys::spawn::Session;
+use dsh_subprocess_sys::steps::{Step, step};
 
 use crate::LocalRuntime;
 use crate::choice::{self, Chosen};
@@ -183,6 +184,7 @@ pub struct LocalRuntimeBuilder {
     session: SessionChoice,
     without: Vec<KernelFeature>,
     kill_bound: Duration,
+    reap_orphans: bool,
     scrub: Scrub,
     data: DataTransport,
     spills: SpillPlaces,
@@ -195,6 +197,7 @@ impl Default for LocalRuntimeBuilder {
             session: SessionChoice::Own,
             without: Vec::new(),
             kill_bound: KILL_BOUND,
+            reap_orphans: false,
             scrub: Scrub::default(),
             data: DataTransport::default(),
             spills: SpillPlaces {
@@ -229,6 +232,22 @@ impl LocalRuntimeBuilder {
     /// not set, and at most [`MAX_GRACE`](dsh_subprocess::MAX_GRACE).
     pub fn kill_bound(mut self, bound: Duration) -> Self {
         self.kill_bound = bound;
+        self
+    }
+
+    /// Reaps what the trees leave to this process where it adopts orphans: as process 1 of its pid namespace, or as a subreaper.
+    /// It is not done where this is not set, and has no effect elsewhere.
+    ///
+    /// It matters to control groups alone: where a reaper owns the trees (which is the first choice of such a host) their
+    /// orphans come to the reaper. A process is reaped if it is a child of this one, has ended, and did so in the group of a
+    /// tree; the status of no other child is taken. It happens when a target or a member of a tree ends, so an orphan stays a
+    /// zombie until then, and at most until its tree is gone.
+    ///
+    /// # Platform
+    ///
+    /// Linux, with a `/proc` of this process's own pid namespace.
+    pub fn reap_orphans(mut self, reap: bool) -> Self {
+        self.reap_orphans = reap;
         self
     }
 
@@ -304,18 +323,11 @@ impl LocalRuntimeBuilder {
             leaves,
             warden,
             kernel,
-        } = choice::choose(self.ownership, kernel, session, &null)?;
-        if let (Some(leaves), Some(record)) = (&leaves, &record)
-            && let Err(why) = record.set_group(leaves.path())
-        {
-            tracing::debug!(%why, "the runtime's cgroup is not recorded");
-        }
+        } = choice::choose(self.ownership, kernel, session, &null, record.as_ref())?;
         if let (Some(warden), Some(record)) = (&warden, &record) {
-            match record.file().try_clone_to_owned() {
-                Ok(file) => warden.own_record(&record.path(), file),
-                Err(error) => tracing::debug!(%error, "the record is not handed to the warden"),
-            }
+            record.entrust(warden);
         }
+        step(Step::RecordEntrusted);
         let spills = SpillDirectory::new(self.spills, record.clone(), warden.clone());
         let parts = Parts {
             kernel,
@@ -324,20 +336,18 @@ impl LocalRuntimeBuilder {
             warden,
             session,
             kill_bound: self.kill_bound,
+            reap_orphans: self.reap_orphans,
             scrub: self.scrub,
             data: self.data,
             spills,
-            record: record.clone(),
+            record,
             null,
         };
         let leaves = parts.leaves.clone();
         let machine = Machine::start(parts).map_err(|error| {
             // Nobody else knows of it yet.
-            if let Some(leaves) = leaves
-                && leaves.remove().is_ok()
-                && let Some(record) = &record
-            {
-                record.forget(leaves.path());
+            if let Some(leaves) = leaves {
+                let _ = leaves.remove();
             }
             failed("the runtime's thread cannot be started", error)
         })?;

@@ -10,6 +10,7 @@ use dsh_subprocess_sys::spawn::Session;
 
 use crate::builder::OwnershipChoice;
 use crate::failure;
+use crate::janitor::Record;
 use crate::owner::Leaves;
 use crate::probe;
 use crate::warden::RuntimeWarden;
@@ -34,16 +35,21 @@ pub(crate) fn order() -> [Mechanism; 2] {
     }
 }
 
-/// Chooses.
+/// Chooses. What the mechanism has in file systems is written into the record.
 pub(crate) fn choose(
     asked: OwnershipChoice,
     kernel: Kernel,
     session: Session,
     null: &OwnedFd,
+    record: Option<&Arc<Record>>,
 ) -> Result<Chosen, Error> {
+    let attempt = |mechanism: &Mechanism| match mechanism {
+        Mechanism::Reaper => reaper(kernel, session, null),
+        _ => cgroup(kernel, session, null, record),
+    };
     let forced = |mechanism: Mechanism| {
         let name = mechanism.to_string();
-        attempt(&mechanism, kernel, session, null)
+        attempt(&mechanism)
             .map_err(|why| unavailable(format!("the {name} mechanism does not work here: {why}")))
     };
     match asked {
@@ -53,29 +59,34 @@ pub(crate) fn choose(
         OwnershipChoice::Auto => {
             let mut refused = Vec::new();
             for mechanism in order() {
-                match attempt(&mechanism, kernel, session, null) {
+                match attempt(&mechanism) {
                     Ok(chosen) => return Ok(chosen),
                     Err(why) => refused.push(format!("{mechanism}: {why}")),
                 }
             }
             tracing::debug!(?refused, "the process group owns the trees");
-            process_group(kernel, session).map_err(|error| {
-                unavailable(format!("{error} ({})", refused.join("; ")))
-            })
+            process_group(kernel, session)
+                .map_err(|error| unavailable(format!("{error} ({})", refused.join("; "))))
         }
     }
 }
 
-fn attempt(mechanism: &Mechanism, kernel: Kernel, session: Session, null: &OwnedFd) -> Result<Chosen, String> {
-    if *mechanism == Mechanism::Reaper {
-        return Ok(Chosen {
-            mechanism: Mechanism::Reaper,
-            leaves: None,
-            warden: Some(probe::reaper(kernel, session, null)?),
-            kernel,
-        });
-    }
-    let (leaves, kernel) = probe::cgroup(kernel, null)?;
+fn reaper(kernel: Kernel, session: Session, null: &OwnedFd) -> Result<Chosen, String> {
+    Ok(Chosen {
+        mechanism: Mechanism::Reaper,
+        leaves: None,
+        warden: Some(probe::reaper(kernel, session, null)?),
+        kernel,
+    })
+}
+
+fn cgroup(
+    kernel: Kernel,
+    session: Session,
+    null: &OwnedFd,
+    record: Option<&Arc<Record>>,
+) -> Result<Chosen, String> {
+    let (leaves, kernel) = probe::cgroup(kernel, null, record)?;
     let warden = RuntimeWarden::start(kernel, session)
         .map_err(|error| failure::chain(&error))
         .and_then(|warden| {

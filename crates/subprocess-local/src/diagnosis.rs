@@ -6,7 +6,8 @@ use dsh_subprocess_sys::spawn::Session;
 use dsh_subprocess_sys::{limits, pipe, table};
 
 use crate::builder::KernelFeature;
-use crate::{choice, janitor, owner, probe};
+use crate::warden::RuntimeWarden;
+use crate::{choice, failure, janitor, owner, probe};
 
 /// What this machine gives a runtime, and why.
 #[derive(Clone, Debug)]
@@ -24,8 +25,10 @@ pub struct Diagnosis {
     pub features: Vec<FeatureReport>,
     /// The limits that bear on running processes.
     pub limits: Vec<Limit>,
-    /// Whether what this process leaves on disk, should it die, is found by the next start.
-    pub records: RecordsReport,
+    /// Whether a warden can be started, who ends the trees should this process die. The first two mechanisms have one.
+    pub warden: Facility,
+    /// Whether what this process leaves on disk, should it and its wardens die, is found by the next start.
+    pub records: Facility,
     /// What would make this machine better at it.
     pub improvements: Vec<String>,
 }
@@ -64,17 +67,17 @@ pub struct Limit {
     pub value: String,
 }
 
-/// Where runtimes record what they have on disk.
+/// Something that a runtime has beside its mechanism.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct RecordsReport {
-    /// Whether they do.
+pub struct Facility {
+    /// Whether it can be had here.
     pub works: bool,
-    /// Where, or why not.
+    /// How or where, or why not.
     pub finding: String,
 }
 
-/// Probes this machine. It starts one or two processes that end at once, and leaves nothing behind.
+/// Probes this machine. It starts a few processes that end at once, and leaves nothing behind.
 ///
 /// ```
 /// let diagnosis = dsh_subprocess_local::diagnose();
@@ -90,7 +93,11 @@ pub fn diagnose() -> Diagnosis {
             .any(|candidate| candidate.works && candidate.mechanism == *mechanism)
     };
     let order = choice::order();
-    let mechanism = order.iter().find(|mechanism| works(mechanism)).cloned().unwrap_or(Mechanism::ProcessGroup);
+    let mechanism = order
+        .iter()
+        .find(|mechanism| works(mechanism))
+        .cloned()
+        .unwrap_or(Mechanism::ProcessGroup);
     let why = if mechanism == order[0] {
         if mechanism == Mechanism::Reaper {
             "this process adopts orphans (it is process 1 or a subreaper), so the reaper is the first choice, and it works here".to_owned()
@@ -99,14 +106,16 @@ pub fn diagnose() -> Diagnosis {
         }
     } else {
         let refused = candidates.iter().filter(|candidate| !candidate.works);
-        let reasons: Vec<String> = refused.map(|candidate| format!("{}: {}", candidate.mechanism, candidate.finding)).collect();
+        let reasons: Vec<String> = refused
+            .map(|candidate| format!("{}: {}", candidate.mechanism, candidate.finding))
+            .collect();
         format!("what is stronger does not work here: {}", reasons.join("; "))
     };
-    let warded = works(&Mechanism::Reaper);
-    let records = records();
+    let (warden, records) = (warden(kernel), records());
     Diagnosis {
-        weaknesses: owner::ownership(&mechanism, true, warded).weaknesses,
-        improvements: improvements(kernel, works(&Mechanism::Cgroup), &records),
+        weaknesses: owner::ownership(&mechanism, true, warden.works).weaknesses,
+        improvements: improvements(kernel, works(&Mechanism::Cgroup), &warden, &records),
+        warden,
         records,
         mechanism,
         why,
@@ -122,7 +131,7 @@ pub fn diagnose() -> Diagnosis {
 fn cgroup(kernel: Kernel) -> Candidate {
     let tried = pipe::null_device()
         .map_err(|errno| format!("/dev/null cannot be opened: {errno}"))
-        .and_then(|null| probe::cgroup(kernel, &null));
+        .and_then(|null| probe::cgroup(kernel, &null, None));
     let (works, finding) = match tried {
         Ok((leaves, used)) => {
             let path = leaves.path().display().to_string();
@@ -151,7 +160,10 @@ fn reaper(kernel: Kernel) -> Candidate {
     let (works, finding) = match tried {
         Ok(wardens) => {
             wardens.goodbye();
-            (true, "a warden started a child, and adopts the orphans of its tree".to_owned())
+            (
+                true,
+                "a warden started a child, and adopts the orphans of its tree".to_owned(),
+            )
         }
         Err(why) => (false, why),
     };
@@ -175,13 +187,29 @@ fn process_group() -> Candidate {
     }
 }
 
-fn records() -> RecordsReport {
+fn warden(kernel: Kernel) -> Facility {
+    match RuntimeWarden::start(kernel, Session::Own) {
+        Ok(warden) => {
+            warden.goodbye();
+            Facility {
+                works: true,
+                finding: "one was started, and would have ended the trees of this process with it".to_owned(),
+            }
+        }
+        Err(error) => Facility {
+            works: false,
+            finding: failure::chain(&error),
+        },
+    }
+}
+
+fn records() -> Facility {
     match janitor::look() {
-        Ok(path) => RecordsReport {
+        Ok(path) => Facility {
             works: true,
             finding: format!("in {}", path.display()),
         },
-        Err(why) => RecordsReport {
+        Err(why) => Facility {
             works: false,
             finding: why.to_string(),
         },
@@ -220,7 +248,7 @@ fn limits() -> Vec<Limit> {
     ]
 }
 
-fn improvements(kernel: Kernel, cgroup_works: bool, records: &RecordsReport) -> Vec<String> {
+fn improvements(kernel: Kernel, cgroup_works: bool, warden: &Facility, records: &Facility) -> Vec<String> {
     let mut improvements = Vec::new();
     if !cgroup_works {
         improvements.push(
@@ -245,6 +273,12 @@ fn improvements(kernel: Kernel, cgroup_works: bool, records: &RecordsReport) -> 
         improvements.push(
             "raise the limit of open descriptors (ulimit -n): each live child takes up to three".to_owned(),
         );
+    }
+    if !warden.works {
+        improvements.push(format!(
+            "let this process start a warden ({}): without, its trees run on when it is killed",
+            warden.finding
+        ));
     }
     if !records.works {
         improvements.push(format!(

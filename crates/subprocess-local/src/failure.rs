@@ -81,7 +81,11 @@ pub(crate) fn no_warden(refused: &RefusedTree) -> Error {
                 StartWardenError::Start(failure) => return start(failure),
                 other => (ErrorKind::OwnershipUnavailable, chain(other)),
             };
-            Error::new(kind, "spawn", format!("the runtime's warden could not be started: {why}"))
+            Error::new(
+                kind,
+                "spawn",
+                format!("the runtime's warden could not be started: {why}"),
+            )
         }
     }
 }
@@ -89,7 +93,9 @@ pub(crate) fn no_warden(refused: &RefusedTree) -> Error {
 /// A tree's warden could not be told what to start.
 pub(crate) fn unlaunched(cause: &LaunchError) -> Error {
     match cause {
-        LaunchError::Block(errno) => no_child("a file in memory for the arguments and the environment", *errno),
+        LaunchError::Block(errno) => {
+            no_child("a file in memory for the arguments and the environment", *errno)
+        }
         LaunchError::Send(errno) => no_child("the message to the tree's warden", *errno),
         LaunchError::Unsupported => Error::new(ErrorKind::InvalidSpec, "spawn", cause.to_string()),
     }

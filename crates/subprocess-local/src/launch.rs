@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{
-    CONTROL_VARIABLE, Collect, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Mechanism, Output, PipeReader,
-    PipeWriter, Process, ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
+    CONTROL_VARIABLE, Collect, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Mechanism, Output,
+    PipeReader, PipeWriter, Process, ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
 };
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::pidfd::Pid;
 use dsh_subprocess_sys::pipe::{self, Pipe};
 use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, StartError, Started, start};
+use dsh_subprocess_sys::steps::{Step, step};
 
 use crate::builder::DataTransport;
 use crate::driver::LocalProcess;
@@ -96,6 +97,7 @@ fn launch(
     let control = control.map_err(pipe)?;
     let ends = [stdin.map_err(pipe)?, stdout.map_err(pipe)?, stderr.map_err(pipe)?];
 
+    step(Step::PipesMade);
     let environment = environment(machine, &spec);
     let asked = Asked {
         argv: spec.argv,
@@ -115,6 +117,9 @@ fn launch(
             join_cgroup: None,
         };
         return warden::launch(tree, wardens, (program, asked), order, spec.grace, HANDSHAKE);
+    }
+    if let Some(warden) = &machine.warden {
+        warden.keep_up();
     }
     let Cloned { started, leaf, born } = clone(machine, &asked, &ends, control.as_ref(), spec.grace)?;
     // The child has its copies now; ours would keep the streams from ending.
@@ -169,6 +174,7 @@ fn clone(
             .as_ref()
             .map(|leaves| leaves.take(grace).map_err(group))
             .transpose()?;
+        step(Step::LeafTaken);
         let entrance = match leaf.as_mut().map(Leaf::entrance).transpose() {
             Ok(entrance) => entrance,
             Err(errno) => {

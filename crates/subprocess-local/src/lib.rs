@@ -1,4 +1,4 @@
-//! The world of this machine: whole process trees, owned by control group or by process group and session.
+//! The world of this machine: whole process trees, owned by control group, by reaper, or by process group and session.
 //!
 //! [`LocalRuntime`] implements the seam, `dsh-subprocess`. It makes no assumption about an executor: it may be used from
 //! any thread, inside or outside of one.
@@ -18,6 +18,7 @@ mod ladder;
 mod launch;
 mod lookup;
 mod machine;
+mod orphans;
 mod owner;
 mod probe;
 mod promise;
@@ -32,10 +33,19 @@ mod warden;
 pub use builder::{
     DataTransport, KernelFeature, LocalRuntimeBuilder, OwnershipChoice, SessionChoice, UnknownKernelFeature,
 };
-pub use diagnosis::{Candidate, Diagnosis, FeatureReport, Limit, RecordsReport, diagnose};
+pub use diagnosis::{Candidate, Diagnosis, Facility, FeatureReport, Limit, diagnose};
 pub use runtime::LocalRuntime;
+
+/// For tests alone: where a host can be killed.
+#[cfg(feature = "steps")]
+pub use dsh_subprocess_sys::steps::Step;
 
 /// Runs the examples of the project's front page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct FrontPage;
+
+/// Runs the example of the page about ownership.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/ownership.md")]
+struct OwnershipPage;

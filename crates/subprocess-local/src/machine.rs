@@ -17,6 +17,7 @@ use crate::blocking::Blocking;
 use crate::builder::DataTransport;
 use crate::environment::AmbientEnvironment;
 use crate::janitor::Record;
+use crate::orphans::Orphans;
 use crate::owner::{self, Leaves};
 use crate::promise::Promise;
 use crate::reactor::{Reactor, lock};
@@ -38,6 +39,8 @@ pub(crate) struct Machine {
     pub(crate) leaves: Option<Arc<Leaves>>,
     /// Who ends the trees when this process does not live to do it. On process groups nobody.
     pub(crate) warden: Option<Arc<RuntimeWarden>>,
+    /// What the trees leave to this process, where that is to be reaped.
+    pub(crate) orphans: Option<Arc<Orphans>>,
     pub(crate) session: Session,
     pub(crate) kill_bound: Duration,
     pub(crate) environment: AmbientEnvironment,
@@ -62,6 +65,7 @@ pub(crate) struct Machine {
 #[derive(Debug)]
 struct Belongings {
     leaves: Option<Arc<Leaves>>,
+    orphans: Option<Arc<Orphans>>,
     warden: Option<Arc<RuntimeWarden>>,
     spills: Arc<SpillDirectory>,
     record: Option<Arc<Record>>,
@@ -75,12 +79,13 @@ impl Belongings {
             return;
         }
         self.spills.remove();
-        if let Some(leaves) = &self.leaves {
-            match (leaves.remove(), &self.record) {
-                (Ok(()), Some(record)) => record.forget(leaves.path()),
-                (Ok(()), None) => {}
-                (Err(errno), _) => tracing::debug!(%errno, "the runtime's cgroup could not be removed"),
-            }
+        if let Some(orphans) = &self.orphans {
+            orphans.settle();
+        }
+        if let Some(leaves) = &self.leaves
+            && let Err(errno) = leaves.remove()
+        {
+            tracing::debug!(%errno, "the runtime's cgroup could not be removed");
         }
         if let Some(record) = &self.record {
             record.remove();
@@ -109,6 +114,7 @@ pub(crate) struct Parts {
     pub(crate) warden: Option<Arc<RuntimeWarden>>,
     pub(crate) session: Session,
     pub(crate) kill_bound: Duration,
+    pub(crate) reap_orphans: bool,
     pub(crate) scrub: Scrub,
     pub(crate) data: DataTransport,
     pub(crate) spills: Arc<SpillDirectory>,
@@ -127,8 +133,14 @@ impl Machine {
                 .and_then(Weak::upgrade)
                 .is_some_and(|machine| !lock(&machine.trees).live.is_empty())
         };
+        let orphans = parts
+            .leaves
+            .as_deref()
+            .filter(|_| parts.reap_orphans)
+            .map(Orphans::new);
         let belongings = Arc::new(Belongings {
             leaves: parts.leaves.clone(),
+            orphans: orphans.clone(),
             warden: parts.warden.clone(),
             spills: Arc::clone(&parts.spills),
             record: parts.record,
@@ -139,12 +151,16 @@ impl Machine {
         if let Some(warden) = &parts.warden {
             warden.watch(&reactor)?;
         }
+        if let Some(orphans) = &orphans {
+            orphans.watch(&reactor);
+        }
         let started = Arc::new(Self {
             process: identity::pid(),
             kernel: parts.kernel,
             mechanism: parts.mechanism,
             leaves: parts.leaves,
             warden: parts.warden,
+            orphans,
             session: parts.session,
             kill_bound: parts.kill_bound,
             environment: AmbientEnvironment::new(parts.scrub),

@@ -6,36 +6,41 @@ use std::time::Duration;
 
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd;
-use dsh_subprocess_sys::table;
 use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, Session, Started, start};
+use dsh_subprocess_sys::table;
 
 use crate::failure;
+use crate::janitor::Record;
 use crate::owner::{Entrance, Leaves};
 use crate::warden::{Launched, RuntimeWarden};
 
-/// Makes the runtime's group and has a child born in a leaf of it. Returns the kernel features that this takes here.
+/// Makes the runtime's group, which the record names, and has a child born in a leaf of it. Returns the kernel features that
+/// this takes here.
 ///
 /// The child executes nothing: its only candidate is a device, so it fails at the last step, and that it came so far is
 /// the proof.
-pub(crate) fn cgroup(mut kernel: Kernel, null: &OwnedFd) -> Result<(Arc<Leaves>, Kernel), String> {
-    match with_kernel(kernel, null) {
+pub(crate) fn cgroup(
+    mut kernel: Kernel,
+    null: &OwnedFd,
+    record: Option<&Arc<Record>>,
+) -> Result<(Arc<Leaves>, Kernel), String> {
+    match with_kernel(kernel, null, record) {
         // Some kernels kill the newborn when the host's own group was killed before: see `Leaf::release`. A child that
         // moves itself is not compared.
         Err(_) if kernel.clone_into_cgroup => {
             kernel.clone_into_cgroup = false;
-            with_kernel(kernel, null)
+            with_kernel(kernel, null, record)
         }
         result => result,
     }
 }
 
-fn with_kernel(kernel: Kernel, null: &OwnedFd) -> Result<(Arc<Leaves>, Kernel), String> {
-    let leaves = Leaves::create(kernel).map_err(|error| {
-        let cause = std::error::Error::source(&error)
-            .map(|source| format!(": {source}"))
-            .unwrap_or_default();
-        format!("{error}{cause}")
-    })?;
+fn with_kernel(
+    kernel: Kernel,
+    null: &OwnedFd,
+    record: Option<&Arc<Record>>,
+) -> Result<(Arc<Leaves>, Kernel), String> {
+    let leaves = Leaves::create(kernel, record.cloned()).map_err(|error| failure::chain(&error))?;
     let tried = try_leaf(&leaves, kernel, null);
     if tried.is_err() {
         let _ = leaves.remove();
@@ -113,13 +118,21 @@ fn try_leaf(leaves: &Arc<Leaves>, kernel: Kernel, null: &OwnedFd) -> Result<(), 
 /// Starts the runtime's warden and has a tree warden start a child, which executes nothing: see [`cgroup`].
 pub(crate) fn reaper(kernel: Kernel, session: Session, null: &OwnedFd) -> Result<Arc<RuntimeWarden>, String> {
     if !table::is_ours() {
-        return Err("/proc is not there, or shows another pid namespace, so members could not be found".to_owned());
+        return Err(
+            "/proc is not there, or shows another pid namespace, so members could not be found".to_owned(),
+        );
     }
     if !table::lists_descendants() {
-        return Err("the kernel does not list the children of a thread in /proc (CONFIG_PROC_CHILDREN)".to_owned());
+        return Err(
+            "the kernel does not list the children of a thread in /proc (CONFIG_PROC_CHILDREN)".to_owned(),
+        );
     }
-    let wardens = RuntimeWarden::start(kernel, session)
-        .map_err(|error| format!("the runtime's warden could not be started: {}", failure::chain(&error)))?;
+    let wardens = RuntimeWarden::start(kernel, session).map_err(|error| {
+        format!(
+            "the runtime's warden could not be started: {}",
+            failure::chain(&error)
+        )
+    })?;
     let mut warden = wardens
         .tree()
         .map_err(|error| format!("no warden for a tree could be made: {}", failure::chain(&error)))?;
@@ -142,8 +155,14 @@ pub(crate) fn reaper(kernel: Kernel, session: Session, null: &OwnedFd) -> Result
             failure.step,
             std::io::Error::from_raw_os_error(failure.errno)
         )),
-        Ok(Launched::NoChild(error)) => Err(format!("a warden cannot clone a child: {}", failure::chain(&error))),
+        Ok(Launched::NoChild(error)) => Err(format!(
+            "a warden cannot clone a child: {}",
+            failure::chain(&error)
+        )),
         Ok(other) => Err(format!("a warden did not do as it was told: {other:?}")),
-        Err(error) => Err(format!("a warden could not be told what to start: {}", failure::chain(&error))),
+        Err(error) => Err(format!(
+            "a warden could not be told what to start: {}",
+            failure::chain(&error)
+        )),
     }
 }

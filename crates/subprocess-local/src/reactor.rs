@@ -20,10 +20,11 @@ use dsh_subprocess_sys::identity;
 use dsh_subprocess_sys::signal;
 
 use crate::feed::Feed;
+use crate::orphans::Orphans;
 use crate::raw_pipe::PipeEnd;
 use crate::stream::Stream;
 use crate::tree::Tree;
-use crate::warden::RuntimeWarden;
+use crate::warden::{Adopted, RuntimeWarden};
 
 /// Bytes read at a time. Large enough to empty a grown pipe in few calls, and for the copy of what is retained of each read,
 /// usually its last 64 KiB, to be small beside it; small enough for a core's own cache.
@@ -56,6 +57,10 @@ pub(crate) enum Source {
     TreeWarden(Arc<Tree>),
     /// The socket of the runtime's warden.
     Warden(Arc<RuntimeWarden>),
+    /// A warden that has come to this process.
+    Adopted(Arc<Adopted>),
+    /// A member that has, and was to be looked for.
+    Orphans(Arc<Orphans>),
 }
 
 /// Names a deadline, so that it can be taken back.
@@ -279,7 +284,12 @@ impl Reactor {
             Source::Leader(tree) | Source::Member(tree) | Source::Group(tree) | Source::TreeWarden(tree) => {
                 Some(Arc::clone(tree))
             }
-            Source::Stream(_) | Source::Feed(_) | Source::Pipe(_) | Source::Warden(_) => None,
+            Source::Stream(_)
+            | Source::Feed(_)
+            | Source::Pipe(_)
+            | Source::Warden(_)
+            | Source::Adopted(_)
+            | Source::Orphans(_) => None,
         };
         let served = catch_unwind(AssertUnwindSafe(|| match source {
             Source::Leader(tree) => tree.leader_ended(),
@@ -290,6 +300,8 @@ impl Reactor {
             Source::Pipe(end) => end.ready(event.hung_up),
             Source::TreeWarden(tree) => tree.warden_spoke(),
             Source::Warden(warden) => warden.heard(),
+            Source::Adopted(adopted) => adopted.ended(event.token),
+            Source::Orphans(orphans) => orphans.serve(event.token),
         }));
         if served.is_err() {
             // Its descriptor may be ready for ever.

@@ -16,7 +16,10 @@ use crate::{LocalRuntimeBuilder, drive, launch, lookup};
 /// The world of this machine.
 ///
 /// Cloning it gives another reference to the same runtime. Dropping the last one, without
-/// [`dispose`](SubprocessRuntime::dispose), sends `SIGKILL` to every tree that is left and neither blocks nor panics.
+/// [`dispose`](SubprocessRuntime::dispose), begins the end of every tree that is left, and neither blocks nor panics: where
+/// a warden sees this process's end, as control groups and the reaper have one, each tree gets `SIGTERM`, its own grace, and
+/// `SIGKILL`, also when this process does not live to send it; elsewhere it gets `SIGKILL` at once.
+///
 /// A runtime has a thread of its own, which sleeps while nothing happens; it needs no executor, and its futures may be
 /// awaited under any. A thread that has nothing to do but wait is served best by [`block_on`](Self::block_on).
 ///
@@ -146,9 +149,15 @@ impl LocalRuntime {
             let message = format!("{signal} is the number of no signal");
             return Err(Error::new(ErrorKind::InvalidSpec, "signal", message));
         };
-        let Some(tree) = machine.tree(pid) else { return Ok(()) };
+        let Some(tree) = machine.tree(pid) else {
+            return Ok(());
+        };
         tree.signal(named).map_err(|errno| {
-            Error::new(ErrorKind::Os, "signal", format!("the members of the tree of {pid} could not be listed: {errno}"))
+            Error::new(
+                ErrorKind::Os,
+                "signal",
+                format!("the members of the tree of {pid} could not be listed: {errno}"),
+            )
         })
     }
 
@@ -218,6 +227,7 @@ impl SubprocessRuntime for LocalRuntime {
 
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::new(self.machine().mechanism.clone());
+        capabilities.ends_trees_on_host_death = self.machine().warden.is_some();
         capabilities.spill = true;
         capabilities.control = true;
         capabilities.immediate_pid = true;
@@ -242,4 +252,28 @@ fn several(failures: &[Error]) -> Error {
     )
     .with_started(MayHaveStarted::Yes)
     .with_survivors(survivors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OwnershipChoice;
+
+    #[test]
+    fn only_a_runtime_with_a_warden_says_that_its_trees_end_with_the_host() {
+        for (choice, ends) in [
+            (OwnershipChoice::Reaper, true),
+            (OwnershipChoice::ProcessGroup, false),
+        ] {
+            let runtime = LocalRuntime::builder()
+                .ownership(choice)
+                .build()
+                .expect("it works here");
+            assert_eq!(
+                runtime.capabilities().ends_trees_on_host_death,
+                ends,
+                "{choice:?}"
+            );
+        }
+    }
 }

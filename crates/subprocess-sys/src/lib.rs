@@ -1,6 +1,6 @@
 //! The operating-system calls of dsh-subprocess, by topic. Knows nothing of the seam.
 //!
-//! All of the project's `unsafe` code is here. A platform has a directory of its own with the same topics in it; today
+//! All of the project's `unsafe` code is here and in dsh-subprocess-warden, on which this builds. A platform has a directory of its own with the same topics in it; today
 //! there is [`linux`](self), for `x86_64` and `aarch64`.
 //!
 //! * [`spawn`]: one clone, one exec, and what happens in between
@@ -15,6 +15,7 @@
 //! * [`identity`]: which process this is, also after a fork
 //! * [`kernel`]: what this kernel can do
 //! * [`limits`]: limits that bear on running processes
+//! * [`steps`]: where tests have a host killed
 //! * [`orphans`]: where processes go whose parent has ended
 //! * [`warden`]: starting wardens, and talking to them
 
@@ -30,8 +31,8 @@ mod linux;
 
 #[cfg(target_os = "linux")]
 pub use linux::{
-    cgroup, directory, event, file, identity, kernel, limits, orphans, pidfd, pipe, signal, spawn, table,
-    warden,
+    cgroup, directory, event, file, identity, kernel, limits, orphans, pidfd, pipe, signal, spawn, steps,
+    table, warden,
 };
 
 /// An error number.

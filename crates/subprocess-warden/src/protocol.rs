@@ -22,6 +22,9 @@ pub const VERSION: u32 = 1;
 /// Bytes of the longest packet. What does not fit (a large environment) is passed in a file in memory.
 pub const PACKET: usize = 32 * 1024;
 
+/// Bytes of the longest packet that is no launch: a path, and what is said of it.
+pub const SHORT: usize = PATH;
+
 /// Descriptors that travel with one packet at most: a target's four, and a file in memory.
 pub const DESCRIPTORS: usize = 5;
 
@@ -56,10 +59,12 @@ impl core::fmt::Display for Malformed {
 
 impl core::error::Error for Malformed {}
 
-/// A packet that is being written.
+/// A packet that is being written, of at most `ROOM` bytes.
+///
+/// Whoever says something short often, and no launch, need not clear 32 KiB for it: `Packet::<SHORT>::with_room()`.
 #[derive(Clone, Debug)]
-pub struct Packet {
-    bytes: [u8; PACKET],
+pub struct Packet<const ROOM: usize = PACKET> {
+    bytes: [u8; ROOM],
     length: usize,
 }
 
@@ -70,14 +75,17 @@ impl Default for Packet {
 }
 
 impl Packet {
-    /// An empty one.
-    #[expect(
-        clippy::large_stack_arrays,
-        reason = "a warden has no heap, and one packet on its stack"
-    )]
+    /// An empty one, with room for every message.
     pub const fn new() -> Self {
+        Self::with_room()
+    }
+}
+
+impl<const ROOM: usize> Packet<ROOM> {
+    /// An empty one, with room for `ROOM` bytes: [`SHORT`] or [`PACKET`].
+    pub const fn with_room() -> Self {
         Self {
-            bytes: [0; PACKET],
+            bytes: [0; ROOM],
             length: 0,
         }
     }
@@ -200,6 +208,8 @@ pub enum FromRuntime {
     Ready {
         /// [`VERSION`].
         version: u32,
+        /// The number of the warden, by which a host to which orphans come reaps it.
+        pid: u32,
     },
     /// No tree warden could be made for the last [`ToRuntime::Tree`]; its socket was closed.
     NoTree {
@@ -343,7 +353,7 @@ impl ToRuntime<'_> {
     /// # Errors
     ///
     /// When it is too long.
-    pub fn encode(&self, packet: &mut Packet) -> Result<(), Malformed> {
+    pub fn encode<const ROOM: usize>(&self, packet: &mut Packet<ROOM>) -> Result<(), Malformed> {
         match self {
             Self::Hello { version, grace } => {
                 packet.put_u8(1)?;
@@ -392,11 +402,12 @@ impl FromRuntime {
     /// # Errors
     ///
     /// None that a packet of this size can raise.
-    pub fn encode(&self, packet: &mut Packet) -> Result<(), Malformed> {
+    pub fn encode<const ROOM: usize>(&self, packet: &mut Packet<ROOM>) -> Result<(), Malformed> {
         match self {
-            Self::Ready { version } => {
+            Self::Ready { version, pid } => {
                 packet.put_u8(1)?;
-                packet.put_u32(*version)
+                packet.put_u32(*version)?;
+                packet.put_u32(*pid)
             }
             Self::NoTree { errno } => {
                 packet.put_u8(2)?;
@@ -415,6 +426,7 @@ impl FromRuntime {
         let message = match fields.u8()? {
             1 => Self::Ready {
                 version: fields.u32()?,
+                pid: fields.u32()?,
             },
             2 => Self::NoTree { errno: fields.i32()? },
             _ => return Err(Malformed),
@@ -430,7 +442,7 @@ impl ToTree<'_> {
     /// # Errors
     ///
     /// When it is too long: the block of a launch belongs into a file in memory then.
-    pub fn encode(&self, packet: &mut Packet) -> Result<(), Malformed> {
+    pub fn encode<const ROOM: usize>(&self, packet: &mut Packet<ROOM>) -> Result<(), Malformed> {
         match self {
             Self::Launch(launch) => {
                 packet.put_u8(1)?;
@@ -471,7 +483,7 @@ impl<'a> ToTree<'a> {
 }
 
 impl<'a> Launch<'a> {
-    fn encode(&self, packet: &mut Packet) -> Result<(), Malformed> {
+    fn encode<const ROOM: usize>(&self, packet: &mut Packet<ROOM>) -> Result<(), Malformed> {
         packet.put_u32(self.grace)?;
         for standard in self.stdio {
             packet.put_u8(match standard {
@@ -540,7 +552,7 @@ impl FromTree<'_> {
     /// # Errors
     ///
     /// When a sample is longer than [`SAMPLE`].
-    pub fn encode(&self, packet: &mut Packet) -> Result<(), Malformed> {
+    pub fn encode<const ROOM: usize>(&self, packet: &mut Packet<ROOM>) -> Result<(), Malformed> {
         match self {
             Self::Idle { pid } => {
                 packet.put_u8(1)?;
@@ -625,7 +637,7 @@ impl<'a> FromTree<'a> {
     }
 }
 
-fn put_path(packet: &mut Packet, path: &[u8]) -> Result<(), Malformed> {
+fn put_path<const ROOM: usize>(packet: &mut Packet<ROOM>, path: &[u8]) -> Result<(), Malformed> {
     if is_path(path) {
         packet.put(path)
     } else {

@@ -9,7 +9,8 @@ use crate::{Error, Lookup, Mechanism, Process, SpawnSpec, WorldPath};
 /// Object-safe: consumers take `&dyn SubprocessRuntime` and name no provider. None of its methods needs a running
 /// executor of any kind; the futures may be polled by whichever one the caller has.
 ///
-/// Dropping the last reference to a runtime ends every tree it has left, at once; see each world's own documentation.
+/// Dropping the last reference to a runtime begins the end of every tree it has left, and waits for nothing; whether they
+/// have their grace then is in each world's own documentation.
 ///
 /// The conformance suite in `dsh-subprocess-testkit` is this contract in code: it runs against every world. Below, *Tests*
 /// names the checks of each guarantee; a name that ends in `…` stands for all that begin so.

@@ -1,7 +1,9 @@
 //! `cargo xtask check`: the rules between the crates that the compiler does not enforce.
 //!
-//! [`rooms`] holds the rules about dependencies, [`sources`] those about what may stand in a file.
+//! [`rooms`] holds the rules about dependencies, [`features`] the one about features for tests, [`sources`] those about what may
+//! stand in a file.
 
+mod features;
 mod rooms;
 mod sources;
 
@@ -38,6 +40,7 @@ impl fmt::Display for Violation {
 /// Checks every rule, prints each violation, and fails if there is one.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut violations = rooms::violations(workspace.packages());
+    violations.extend(features::violations(workspace.packages()));
     let sources = sources::inspect(workspace)?;
     violations.extend(sources.violations);
     for violation in &violations {

@@ -71,7 +71,7 @@ fn crate_roots(package: &Package) -> impl Iterator<Item = PathBuf> + '_ {
         .map(|target| target.src_path.as_std_path().to_owned())
 }
 
-/// Every Rust file below the root but those in the target directory or in a hidden one, in order.
+/// Every Rust file below the root but those in a target directory or in a hidden one, in order.
 fn rust_files(root: &Path, target: &Path) -> Result<Vec<PathBuf>> {
     let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
     let mut files = Vec::new();
@@ -80,9 +80,7 @@ fn rust_files(root: &Path, target: &Path) -> Result<Vec<PathBuf>> {
         .into_iter()
         .filter_entry(|entry| {
             entry.depth() == 0
-                || (!hidden(entry.file_name())
-                    && entry.path() != target
-                    && entry.path() != root.join("target"))
+                || (!hidden(entry.file_name()) && entry.path() != target && entry.file_name() != "target")
         });
     for entry in entries {
         let entry = entry?;

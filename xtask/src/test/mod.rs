@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change is merged, in one command.
 
 mod fresh_project;
+mod lints;
 mod other_targets;
 mod step;
 mod unprivileged;

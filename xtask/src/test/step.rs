@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use super::{fresh_project, other_targets, unprivileged};
+use super::{fresh_project, lints, other_targets, unprivileged};
 use crate::prerequisites::{DENY, NEXTEST, Prerequisite, SETPRIV, TEST_PROGRAMS};
 use crate::workspace::Workspace;
 use crate::{check, command, docs};
@@ -19,7 +19,7 @@ pub(crate) enum Step {
     Rooms,
     /// Licences, duplicates and sources of the dependencies, by cargo-deny
     Deny,
-    /// The lints, by clippy, on every target
+    /// The lints, by clippy, on every target and on the warden's program
     Clippy,
     /// Every test, by nextest; one that leaves a process behind has failed
     Nextest,
@@ -82,21 +82,22 @@ impl Step {
             cargo
         };
         match self {
-            Self::Fmt => command::run(&mut cargo(&["fmt", "--all", "--check"])),
+            Self::Fmt => {
+                command::run(&mut cargo(&["fmt", "--all", "--check"]))?;
+                command::run(&mut cargo(&[
+                    "fmt",
+                    "--manifest-path",
+                    "fuzz/Cargo.toml",
+                    "--check",
+                ]))
+            }
             Self::Rooms => check::run(workspace),
             Self::Deny => {
                 let mut deny = Command::new(DENY.provide(workspace)?);
                 deny.current_dir(workspace.root());
                 command::run(deny.args(["--workspace", "check", "licenses", "bans", "sources"]))
             }
-            Self::Clippy => command::run(&mut cargo(&[
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ])),
+            Self::Clippy => lints::run(workspace),
             Self::Nextest => {
                 let profile = if unprivileged::is_root() { "root" } else { "user" };
                 let mut nextest = Command::new(NEXTEST.provide(workspace)?);

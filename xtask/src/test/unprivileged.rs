@@ -164,7 +164,8 @@ impl Build {
 /// Copies the checkout without its history and without what is built.
 fn copy_sources(from: &Path, target: &Path, to: &Path) -> io::Result<()> {
     let entries = WalkDir::new(from).into_iter().filter_entry(|entry| {
-        entry.path() != target && entry.path() != from.join("target") && entry.file_name() != ".git"
+        let name = entry.file_name();
+        entry.depth() == 0 || (entry.path() != target && name != "target" && name != ".git")
     });
     for entry in entries {
         let entry = entry?;
@@ -188,7 +189,7 @@ mod tests {
     fn a_copy_of_the_sources_has_neither_history_nor_builds() {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let from = scratch.path().join("from");
-        for directory in [".git", "target/debug", "built", "crates/a/src"] {
+        for directory in [".git", "target/debug", "fuzz/target", "built", "crates/a/src"] {
             fs::create_dir_all(from.join(directory)).expect("a new directory");
             fs::write(from.join(directory).join("file"), directory).expect("a new file");
         }
@@ -199,11 +200,15 @@ mod tests {
             fs::read_to_string(to.join("crates/a/src/file")).expect("it is copied"),
             "crates/a/src"
         );
-        let mut copied: Vec<_> = fs::read_dir(&to)
-            .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name())
-            .collect();
-        copied.sort();
-        assert_eq!(copied, ["crates"]);
+        let names = |directory: &Path| {
+            let mut names: Vec<_> = fs::read_dir(directory)
+                .expect("a directory")
+                .map(|entry| entry.expect("an entry").file_name())
+                .collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&to), ["crates", "fuzz"]);
+        assert!(names(&to.join("fuzz")).is_empty());
     }
 }

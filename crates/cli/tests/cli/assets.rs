@@ -130,6 +130,16 @@ fn doctor_says_which_mechanism_this_machine_gives_and_why() {
         first["mechanism"], chosen,
         "the strongest one that works is chosen"
     );
+    for facility in ["warden", "records"] {
+        assert!(object[facility]["works"].is_boolean(), "{facility}");
+        assert!(
+            !object[facility]["finding"]
+                .as_str()
+                .expect("it is text")
+                .is_empty(),
+            "{facility}"
+        );
+    }
     for list in ["features", "limits"] {
         assert!(
             !object[list].as_array().expect("it is a list").is_empty(),

@@ -16,10 +16,10 @@ use super::{Peculiar, Report, announced, next_line, spec};
 use crate::facts::open_descriptors;
 
 /// The host may open so many more descriptors, until this value is dropped.
-struct Hunger(u64, u64);
+pub(super) struct Hunger(u64, u64);
 
 impl Hunger {
-    fn begin(free: usize) -> Result<Self, Box<dyn Error>> {
+    pub(super) fn begin(free: usize) -> Result<Self, Box<dyn Error>> {
         let open: Vec<u64> = open_descriptors()?
             .into_iter()
             // The listing's own descriptor is closed by now.

@@ -43,7 +43,7 @@ pub(super) fn drop_handles(
 }
 
 /// Lists the children of every thread of this process.
-fn children() -> std::io::Result<Vec<String>> {
+pub(super) fn children() -> std::io::Result<Vec<String>> {
     let mut all = Vec::new();
     for thread in std::fs::read_dir("/proc/self/task")? {
         // A thread that ended meanwhile has handed its children to another.

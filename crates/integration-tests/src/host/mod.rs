@@ -4,8 +4,12 @@
 //! holds a state for the test to look at reports `ready` and goes on at the next line of its input.
 
 mod costs;
+mod death;
+mod fault;
+mod faults;
 mod forked;
 mod hungry;
+mod init;
 mod left;
 mod many;
 mod peculiar;
@@ -13,6 +17,7 @@ mod report;
 mod reuse;
 mod run;
 mod stay;
+mod steps;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -41,6 +46,13 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if init::to_the_end(&scenario, &peculiar, &report)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if scenario == "faults" {
+        faults::faults(&peculiar, &report, &args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let runtime = peculiar.runtime()?;
     report.line("mechanism", runtime.ownership().mechanism.to_string());
     match scenario.as_str() {
@@ -57,12 +69,20 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         "runtimes" => many::runtimes(&peculiar, &report, &args)?,
         "exit-codes" => many::exit_codes(&runtime, &report, &args)?,
         "forked" => forked::forked(&peculiar, &report)?,
+        "steps" => steps::steps(&runtime, &report)?,
+        "orphans" => init::orphans(&runtime, &report, &args)?,
+        "dropped" => init::dropped(&runtime, &report, &args)?,
+        "statuses" => init::statuses(&runtime, &report, &args)?,
         "hungry-end" => hungry::end(&runtime, &report, &args)?,
         "hungry-spill" => hungry::spill(&peculiar, &report, &args)?,
         "reuse" => reuse::reuse(&runtime, &report)?,
+        "reuse-early" => reuse::reuse_early(&runtime, &report)?,
         "spilled" => left::spilled(&runtime, &report, &args)?,
         "abandon" => left::abandon(&peculiar, &report, &args)?,
         "records" => left::records(&report),
+        "mortal" => death::mortal(&runtime, &report, &args)?,
+        "bereft" => death::bereft(&runtime, &report, &args)?,
+        "by-thread" => death::by_thread(&runtime, &report)?,
         "resolve" => run::resolve(&runtime, &report, &args)?,
         "watch" => stay::watch(&runtime, &report, &args)?,
         "page-faults" => costs::page_faults(&runtime, &report, &args)?,
@@ -134,6 +154,7 @@ impl Peculiar {
         for &feature in &self.without {
             builder = builder.without(feature);
         }
+        builder = builder.reap_orphans(self.reap_orphans);
         if let Some(bound) = self.kill_bound {
             builder = builder.kill_bound(bound);
         }

@@ -25,6 +25,7 @@ pub(super) struct Peculiar {
     pub(super) ownership: OwnershipChoice,
     pub(super) without: Vec<KernelFeature>,
     pub(super) kill_bound: Option<Duration>,
+    pub(super) reap_orphans: bool,
     pub(super) spill_parent: Option<PathBuf>,
     effects: Vec<Effect>,
 }
@@ -45,6 +46,8 @@ enum Effect {
     Refuse(Calls, i32),
     /// Another part of it takes the status of whichever child ends.
     RivalReaper,
+    /// The orphans among its descendants come to it.
+    Subreaper,
 }
 
 /// System calls, each with the rules of which one is enough to match; none matches every call.
@@ -69,6 +72,7 @@ impl Peculiar {
                 }
                 "--without" => peculiar.without.push(value.parse()?),
                 "--kill-bound-ms" => peculiar.kill_bound = Some(Duration::from_millis(value.parse()?)),
+                "--reap-orphans" => peculiar.reap_orphans = true,
                 "--spill-parent" => peculiar.spill_parent = Some(value.into()),
                 "--nofile" => peculiar
                     .effects
@@ -80,6 +84,7 @@ impl Peculiar {
                 "--close-stdio" => peculiar.effects.push(Effect::CloseStdio),
                 "--leak" => peculiar.effects.push(Effect::Leak(value.parse()?)),
                 "--rival-reaper" => peculiar.effects.push(Effect::RivalReaper),
+                "--subreaper" => peculiar.effects.push(Effect::Subreaper),
                 "--removed-cwd" => peculiar.effects.push(Effect::RemovedCwd),
                 "--enosys" => peculiar.effects.push(Effect::Refuse(calls(value)?, libc::ENOSYS)),
                 "--einval" => peculiar.effects.push(Effect::Refuse(calls(value)?, libc::EINVAL)),
@@ -106,6 +111,7 @@ impl Peculiar {
                 Effect::Limit(resource, limit) => setrlimit(*resource, *limit, *limit)?,
                 Effect::BlockSignals => SigSet::all().thread_block()?,
                 Effect::Refuse(calls, error) => refuse(calls, *error)?,
+                Effect::Subreaper => nix::sys::prctl::set_child_subreaper(true)?,
                 Effect::RivalReaper => drop(thread::spawn(wait_for_any_child)),
             }
         }

@@ -10,7 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::fixture::{Host, LiveHost, Tier, alive, eventually, on_each_tier};
+use crate::fixture::{Host, LiveHost, Tier, alive, eventually, group_of, on_each_tier};
+use crate::host_death::wardens;
 
 /// Above every number that a process can have; as text, behind every one of them.
 const NOBODY: u32 = 9_999_999;
@@ -207,7 +208,13 @@ fn random() -> String {
 
 /// Ends a host as nothing else does.
 fn kill_host(host: &LiveHost) {
-    kill(Pid::from_raw(host.pid().cast_signed()), Signal::SIGKILL).expect("it runs");
+    let signal = |pid: u32, signal| kill(Pid::from_raw(pid.cast_signed()), signal).expect("it runs");
+    // A host that is stopped starts no other warden.
+    signal(host.pid(), Signal::SIGSTOP);
+    for warden in wardens::of(host.pid()) {
+        signal(warden, Signal::SIGKILL);
+    }
+    signal(host.pid(), Signal::SIGKILL);
     // Its descriptors are closed by the last of its threads, which may outlive the first.
     let threads = format!("/proc/{}/task", host.pid());
     eventually("the host is dead", || {
@@ -581,7 +588,7 @@ struct LeftGroup {
 
 impl LeftGroup {
     fn new(scripts: &[&str]) -> Self {
-        let path = own_group().join(format!("dsh-subprocess-{NOBODY}-{}", random()));
+        let path = group_of(std::process::id()).join(format!("dsh-subprocess-{NOBODY}-{}", random()));
         let leaf = path.join("t0");
         fs::create_dir_all(leaf.join("made-by-a-member")).expect("this is root");
         let members = scripts.iter().map(|script| {
@@ -618,23 +625,6 @@ impl Drop for LeftGroup {
             drop(fs::remove_dir(self.path.join(group)));
         }
     }
-}
-
-fn own_group() -> PathBuf {
-    let groups = fs::read_to_string("/proc/self/cgroup").expect("/proc is there");
-    let group = groups
-        .lines()
-        .find_map(|line| line.strip_prefix("0::/"))
-        .expect("cgroup 2 is there");
-    let mounts = fs::read_to_string("/proc/self/mounts").expect("/proc is there");
-    let mount = mounts
-        .lines()
-        .find_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            words.next().filter(|_| words.next() == Some("cgroup2"))
-        })
-        .expect("cgroup 2 is mounted");
-    Path::new(mount).join(group)
 }
 
 /// Members get SIGTERM and some time; one that ignores it is killed; then all groups go.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod block_on;
+mod chains;
 mod completion;
 mod conformance;
 mod control;
@@ -13,9 +14,12 @@ mod ending;
 mod environment;
 mod exhaustion;
 mod failures;
+mod faults;
 mod fixture;
 mod hanging;
+mod host_death;
 mod host_process;
+mod init;
 mod janitor;
 mod output;
 mod reaping;
@@ -25,6 +29,7 @@ mod signals;
 mod spill;
 mod spill_drain;
 mod stdin;
+mod steps;
 mod threads;
 mod unkillable;
 mod wakers;

@@ -11,6 +11,16 @@ on_each_tier! {
 /// The number of a tree that is gone leads a stranger's group: neither a later termination nor the tree's own pending
 /// deadline, nor the end of its runtime, reaches it. In a pid namespace where the host may choose the next number.
 fn item_64_nothing_is_sent_to_a_number_once_its_tree_is_gone(tier: Tier) {
+    let report = in_a_namespace(tier).report(["reuse"]);
+    assert_eq!(report.get("outcome"), "ended by SIGTERM");
+    assert_eq!(report.get("reused"), "true");
+    assert_eq!(report.get("members"), "0");
+    assert_eq!(report.get("stubborn"), "ended by SIGKILL");
+    assert_eq!(report.get("stranger"), "alive");
+}
+
+/// A host that may choose the numbers of processes.
+fn in_a_namespace(tier: Tier) -> Host {
     let namespace: &[&str] = match tier {
         Tier::Cgroup => &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
         Tier::Reaper | Tier::ProcessGroup => &[
@@ -22,12 +32,28 @@ fn item_64_nothing_is_sent_to_a_number_once_its_tree_is_gone(tier: Tier) {
             "--mount-proc",
         ],
     };
-    let report = Host::new(tier).under(namespace.iter().copied()).report(["reuse"]);
-    assert_eq!(report.get("outcome"), "ended by SIGTERM");
+    Host::new(tier).under(namespace.iter().copied())
+}
+
+/// The same while the tree still has a member: nobody keeps the target's number taken, and nothing is sent to it.
+fn issue_3_a_late_terminate_spares_who_got_the_number_of_the_target(tier: Tier) {
+    let report = in_a_namespace(tier).report(["reuse-early"]);
+    // The end of its input is what it waited for.
+    assert_eq!(report.get("outcome"), "exited with code 1");
     assert_eq!(report.get("reused"), "true");
-    assert_eq!(report.get("members"), "0");
-    assert_eq!(report.get("stubborn"), "ended by SIGKILL");
+    assert_eq!(report.get("members"), report.get("member"));
+    assert_eq!(report.get("left"), "0");
     assert_eq!(report.get("stranger"), "alive");
+}
+
+#[test]
+fn as_root_on_cgroup_issue_3_a_late_terminate_spares_who_got_the_number_of_the_target() {
+    issue_3_a_late_terminate_spares_who_got_the_number_of_the_target(Tier::Cgroup);
+}
+
+#[test]
+fn on_reaper_issue_3_a_late_terminate_spares_who_got_the_number_of_the_target() {
+    issue_3_a_late_terminate_spares_who_got_the_number_of_the_target(Tier::Reaper);
 }
 
 #[test]

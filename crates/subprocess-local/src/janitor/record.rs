@@ -4,16 +4,18 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use dsh_subprocess_sys::steps::{Step, step};
 use dsh_subprocess_sys::{Errno, file, identity};
 
 use super::contents::{self, Fact, LIMIT, Owner};
 use super::directory::{RecordDirectory, Unrecorded};
 use super::name;
 use crate::reactor::lock;
+use crate::warden::RuntimeWarden;
 
 /// How often a record is made anew that a sweep took for an abandoned one before it was locked.
 const ATTEMPTS: usize = 8;
@@ -64,6 +66,7 @@ impl Record {
                 file::random::<6>().map_err(|error| Unrecorded::Unwritable(directory.path.clone(), error))?;
             let name = name::record(owner.pid, random);
             let file = directory.directory.create_file(&name).map_err(unusable)?;
+            step(Step::RecordMade);
             match file::try_lock(&file) {
                 // A sweep that saw the file before it was locked has removed it, or is about to.
                 Ok(locked) if !locked || !directory.directory.names_file(&name, &file) => continue,
@@ -78,6 +81,7 @@ impl Record {
                 let _ = directory.directory.unlink(&name);
                 return Err(Unrecorded::Unwritable(directory.path, error));
             }
+            step(Step::RecordWritten);
             kept(|kept| kept.insert(name.clone()));
             return Ok(Self {
                 directory,
@@ -165,10 +169,13 @@ impl Record {
         self.directory.path.join(&self.name)
     }
 
-    /// Returns the locked file. The lock lasts until every copy of the descriptor is closed, so whoever has one can clean up
-    /// before anybody else does.
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// Hands the record to a warden, which knows all that it names and removes it last. The lock lasts until every copy of the
+    /// descriptor is closed, so the warden cleans up before anybody else does.
+    pub(crate) fn entrust(&self, warden: &RuntimeWarden) {
+        match self.file.as_fd().try_clone_to_owned() {
+            Ok(file) => warden.own_record(&self.path(), file),
+            Err(error) => tracing::debug!(%error, "the record is not handed to the warden"),
+        }
     }
 }
 

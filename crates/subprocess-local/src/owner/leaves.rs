@@ -18,11 +18,13 @@ use dsh_subprocess_sys::file;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::pipe;
+use dsh_subprocess_sys::steps::{Step, step};
 use dsh_subprocess_sys::warden::GraceTable;
 use dsh_subprocess_sys::warden::protocol::ASKED;
 
 use super::reserve::Reserve;
 use super::{Look, send};
+use crate::janitor::Record;
 use crate::reactor::lock;
 use crate::warden::RuntimeWarden;
 
@@ -50,6 +52,8 @@ pub(super) fn weaknesses(has_warden: bool) -> Vec<String> {
 #[derive(Debug)]
 pub(crate) struct Leaves {
     parent: Parent,
+    /// Names the group as long as it is there.
+    record: Option<Arc<Record>>,
     kernel: Kernel,
     idle: Mutex<Vec<Idle>>,
     /// How many numbers were given to leaves, and those whose leaves were removed.
@@ -89,17 +93,33 @@ pub(crate) struct Leaf {
 }
 
 impl Leaves {
-    /// Makes the runtime's group below the host's own.
-    pub(crate) fn create(kernel: Kernel) -> Result<Arc<Self>, Unavailable> {
+    /// Makes the runtime's group below the host's own. The record names it before it is there: a host that is killed in
+    /// between leaves a name without a group, and never a group without a name.
+    pub(crate) fn create(kernel: Kernel, record: Option<Arc<Record>>) -> Result<Arc<Self>, Unavailable> {
         let below = own_directory()?;
         let random = file::random::<6>()
             .map_err(|error| Unavailable::Unreadable("the random number generator", error))?
             .map(|byte| format!("{byte:02x}"))
             .concat();
-        let graces = GraceTable::new().map_err(|error| Unavailable::Unreadable("the table of graces", error.into()))?;
-        let parent = Parent::create(&below, &format!("dsh-subprocess-{}-{random}", std::process::id()))?;
+        let graces = GraceTable::new()
+            .map_err(|error| Unavailable::Unreadable("the table of graces", error.into()))?;
+        let name = format!("dsh-subprocess-{}-{random}", std::process::id());
+        let path = below.join(&name);
+        if let Some(record) = &record
+            && let Err(why) = record.set_group(&path)
+        {
+            tracing::debug!(%why, "the runtime's cgroup is not recorded");
+        }
+        step(Step::GroupNamed);
+        let parent = Parent::create(&below, &name).inspect_err(|_| {
+            if let Some(record) = &record {
+                record.forget(&path);
+            }
+        })?;
+        step(Step::GroupMade);
         Ok(Arc::new(Self {
             parent,
+            record,
             kernel,
             idle: Mutex::default(),
             made: AtomicU32::new(0),
@@ -120,6 +140,7 @@ impl Leaves {
         let graces = self.graces.as_fd().try_clone_to_owned();
         let graces = graces.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         warden.own_group(self.path(), self.parent.reopen()?, graces);
+        step(Step::GroupEntrusted);
         Ok(())
     }
 
@@ -194,14 +215,23 @@ impl Leaves {
             Err(Errno::BUSY | Errno::NOTEMPTY) => {
                 self.parent.kill_all()?;
                 self.parent.wait_until_empty(STRAY);
-                self.parent.remove()
+                self.parent.remove()?;
             }
-            result => result,
+            result => result?,
         }
+        if let Some(record) = &self.record {
+            record.forget(self.path());
+        }
+        Ok(())
     }
 }
 
 impl Leaf {
+    /// Returns the name of its directory.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Opens what the clone needs: the directory, or `cgroup.procs` for a child that moves itself.
     pub(crate) fn entrance(&mut self) -> Result<Entrance, Errno> {
         match self.open() {
@@ -271,12 +301,19 @@ impl Leaf {
     }
 
     fn is_flat(&self) -> bool {
-        self.leaves.parent.is_flat(&self.name).unwrap_or(false)
+        match self.leaves.parent.is_flat(&self.name) {
+            Ok(flat) => flat,
+            // Somebody removed it, so nobody was in it; and what was to be told of that is told no more.
+            Err(errno) => errno == Errno::NOENT,
+        }
     }
 
     pub(super) fn ask(&self, target: Option<Pid>) -> Result<(), Errno> {
+        self.signal_each(&[Signal::TERM, Signal::CONT], target)?;
+        // Not before: if this host is killed on its way through the list, the warden asks some a second time rather than kill
+        // others that nobody has asked.
         self.leaves.graces.set(self.number, self.grace | ASKED);
-        self.signal_each(&[Signal::TERM, Signal::CONT], target)
+        Ok(())
     }
 
     pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {

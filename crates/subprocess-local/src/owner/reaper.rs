@@ -76,22 +76,26 @@ impl ReaperOwner {
     }
 
     pub(super) fn ask(&self) -> Result<(), Errno> {
-        sent(self.warden.say(ToTree::Ask))
+        sent(self.warden.say(&ToTree::Ask))
     }
 
     pub(super) fn kill(&self) -> Result<(), Errno> {
-        sent(self.warden.say(ToTree::Kill))
+        sent(self.warden.say(&ToTree::Kill))
     }
 
     pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
         let number = signal.as_raw().unsigned_abs();
-        sent(self.warden.say(ToTree::Signal { number }))
+        sent(self.warden.say(&ToTree::Signal { number }))
     }
 
     pub(super) fn pids(&self) -> Vec<Pid> {
-        let Some(pid) = self.warden.pid() else { return Vec::new() };
+        let Some(pid) = self.warden.pid() else {
+            return Vec::new();
+        };
         // Out of descriptors: no member can be named.
-        self.reserve.surely(|| table::descendants(pid)).unwrap_or_default()
+        self.reserve
+            .surely(|| table::descendants(pid))
+            .unwrap_or_default()
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dsh_subprocess::SpillNotice;
+use dsh_subprocess_sys::steps::{Step, step};
 use dsh_subprocess_sys::{Errno, file};
 
 use super::file::SpillFile;
@@ -115,15 +116,27 @@ impl SpillDirectory {
         {
             tracing::debug!(path = %path.display(), %why, "a spill directory is not recorded");
         }
+        // A warden that does not know the directory must not remove the record that names it: the next start needs it.
+        if let (Some(warden), Some(record)) = (&self.warden, &self.record) {
+            warden.disown(&record.path());
+        }
+        step(Step::SpillNamed);
         file::make_private_directory(&path).inspect_err(|_| self.forget(&path))?;
+        step(Step::SpillMade);
         if let Some(warden) = &self.warden {
             match File::open(&path) {
-                Ok(directory) => warden.own_directory(&path, directory.into()),
+                Ok(directory) => {
+                    warden.own_directory(&path, directory.into());
+                    if let Some(record) = &self.record {
+                        record.entrust(warden);
+                    }
+                }
                 Err(error) => {
                     tracing::debug!(path = %path.display(), %error, "a spill directory is not handed to the warden");
                 }
             }
         }
+        step(Step::SpillEntrusted);
         Ok(path)
     }
 

@@ -10,6 +10,7 @@ use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Started, StreamName};
 use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::pidfd::{self, Pid, Wait};
 use dsh_subprocess_sys::spawn::Program;
+use dsh_subprocess_sys::steps::{Step, step};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
@@ -114,6 +115,9 @@ impl Tree {
 
     /// The child was cloned. It may still be on its way to its program; it can be signalled from now on.
     pub(crate) fn cloned(self: &Arc<Self>, owner: Owner, pid: Pid) {
+        if let (Owner::Cgroup(leaf), Some(orphans)) = (&owner, &self.machine.orphans) {
+            orphans.born(leaf, pid);
+        }
         let mut state = lock(&self.state);
         state.has_session = owner.has_session();
         state.owner = owner;
@@ -128,6 +132,7 @@ impl Tree {
         };
         self.act(&mut state, late);
         self.reschedule(&mut state);
+        step(Step::TreeOwned);
     }
 
     /// The target runs, and its warden tells when it has ended.
@@ -154,7 +159,10 @@ impl Tree {
             Source::Leader(Arc::clone(self)),
         );
         match watched {
-            Ok(()) => state.leader = Some(Leader { pidfd, token }),
+            Ok(()) => {
+                state.leader = Some(Leader { pidfd, token });
+                step(Step::TreeWatched);
+            }
             Err(error) => {
                 // Nothing can tell its end any more, so there must be one now.
                 state.leader = Some(Leader { pidfd, token });
@@ -187,7 +195,9 @@ impl Tree {
     /// Hears the tree's warden from now on.
     pub(crate) fn listen(self: &Arc<Self>) {
         let state = lock(&self.state);
-        let Owner::Reaper(reaper) = &state.owner else { return };
+        let Owner::Reaper(reaper) = &state.owner else {
+            return;
+        };
         let heard = self.machine.reactor.watch(
             reaper.warden(),
             reaper.token,
@@ -195,6 +205,7 @@ impl Tree {
             Source::TreeWarden(Arc::clone(self)),
         );
         drop(state);
+        step(Step::TreeWatched);
         if let Err(error) = heard {
             tracing::error!(%error, "a tree's warden cannot be heard");
             self.give_up("no descriptor was left to hear the tree's warden with: the tree was killed");

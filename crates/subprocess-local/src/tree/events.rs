@@ -75,10 +75,13 @@ impl Tree {
     /// A watched member has ended.
     pub(crate) fn member_ended(self: &Arc<Self>, token: u64) {
         let mut state = lock(&self.state);
-        let Some((_, pidfd)) = state.watched.remove(&token) else {
+        let Some((pid, pidfd)) = state.watched.remove(&token) else {
             return;
         };
         self.machine.reactor.forget(&pidfd, token);
+        if let Some(orphans) = &self.machine.orphans {
+            orphans.member_ended(pid, &pidfd);
+        }
         let mut after = Afterwards::default();
         // As long as another watched one lives the tree is not gone, and there is nothing to look for.
         if state.watched.is_empty() {

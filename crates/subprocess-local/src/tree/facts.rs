@@ -29,7 +29,9 @@ impl Tree {
     }
 
     pub(crate) fn ownership(&self) -> Ownership {
-        self.machine.ownership(lock(&self.state).has_session)
+        // Let go first: the warden's lock may be held for as long as a warden takes to start.
+        let has_session = lock(&self.state).has_session;
+        self.machine.ownership(has_session)
     }
 
     pub(crate) fn ended(&self) -> Vec<Member> {
@@ -86,7 +88,9 @@ pub(super) fn usage(owner: &Owner, end: Option<End>) -> Usage {
     match owner {
         Owner::Cgroup(leaf) => with_times(leaf.times(), end),
         // The target's own, with that of the descendants it waited for.
-        Owner::Reaper(_) | Owner::Session(_) | Owner::Nobody => with_times(end.map(|end| (end.user, end.system)), end),
+        Owner::Reaper(_) | Owner::Session(_) | Owner::Nobody => {
+            with_times(end.map(|end| (end.user, end.system)), end)
+        }
     }
 }
 

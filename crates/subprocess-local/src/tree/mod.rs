@@ -133,7 +133,8 @@ impl Tree {
             let _ = pidfd::send(&target.pidfd, Signal::KILL);
         }
         let _ = state.owner.kill();
-        let error = Error::new(ErrorKind::OwnershipLost, "observe", why).with_started(MayHaveStarted::Unknown);
+        let error =
+            Error::new(ErrorKind::OwnershipLost, "observe", why).with_started(MayHaveStarted::Unknown);
         self.started.set(Err(error.clone()));
         if state.outcome.is_some() {
             self.settle(&state);
@@ -212,6 +213,9 @@ impl Tree {
             {
                 state.watched.insert(token, (pid, process));
             }
+        }
+        if let Some(orphans) = &self.machine.orphans {
+            orphans.look_soon();
         }
         if state.watched.is_empty() && state.group.is_none() {
             state.blind_until = Some(Instant::now() + BLIND);
@@ -294,7 +298,10 @@ impl Tree {
                     self.used
                         .set(with_times(total.map(|total| leaf.since_base(total)), end));
                     self.used.wake();
-                    self.machine.reactor.put_off(move || leaf.release(total));
+                    match &self.machine.orphans {
+                        Some(orphans) => orphans.tree_gone(leaf, total),
+                        None => self.machine.reactor.put_off(move || leaf.release(total)),
+                    }
                 }
                 Owner::Reaper(reaper) => {
                     self.used.set(with_times(reaper.used, end));

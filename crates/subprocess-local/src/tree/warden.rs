@@ -10,14 +10,17 @@ use crate::reactor::lock;
 use crate::warden::Heard;
 
 /// What is told of a tree whose warden is no more.
-pub(crate) const LOST: &str = "the tree's warden was killed, so nobody can tell how it ends; what was left of it is ended";
+pub(crate) const LOST: &str =
+    "the tree's warden was killed, so nobody can tell how it ends; what was left of it is ended";
 
 impl Tree {
     /// The warden's socket has something to say.
     pub(crate) fn warden_spoke(self: &Arc<Self>) {
         loop {
             let mut state = lock(&self.state);
-            let Owner::Reaper(reaper) = &mut state.owner else { return };
+            let Owner::Reaper(reaper) = &mut state.owner else {
+                return;
+            };
             let Some(heard) = reaper.hear() else { return };
             match heard {
                 Heard::Running { pid, session_error } => {
@@ -30,7 +33,9 @@ impl Tree {
                 Heard::Cloned { .. } => {}
                 Heard::Failed(exec) => {
                     // It is there: a failure is heard here of a launch that was on its way.
-                    let Some(told) = state.on_its_way.take() else { continue };
+                    let Some(told) = state.on_its_way.take() else {
+                        continue;
+                    };
                     drop(state);
                     let (program, asked) = *told;
                     self.failed(&failure::exec(&exec, &program, &asked));

@@ -40,7 +40,10 @@ pub(crate) fn launch(
             }
             Launched::Pending { pid } => {
                 let token = tree.machine.reactor.token();
-                tree.cloned(Owner::Reaper(ReaperOwner::new(warden, wardens.reserve(), token, true)), pid);
+                tree.cloned(
+                    Owner::Reaper(ReaperOwner::new(warden, wardens.reserve(), token, true)),
+                    pid,
+                );
                 tree.on_its_way(program, asked);
                 tree.listen();
                 wardens.prepare();
@@ -64,5 +67,7 @@ pub(crate) fn launch(
             Launched::Silent => return Err(failure::lost_warden("does not answer")),
         }
     }
-    Err(failure::lost_warden("was killed, time after time, before it heard of it"))
+    Err(failure::lost_warden(
+        "was killed, time after time, before it heard of it",
+    ))
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::Duration;
@@ -13,10 +14,11 @@ use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::signal;
 use dsh_subprocess_sys::spawn::Session;
-use dsh_subprocess_sys::warden::protocol::{FromRuntime, Packet, ToRuntime};
+use dsh_subprocess_sys::steps::{Step, step};
+use dsh_subprocess_sys::warden::protocol::{FromRuntime, Packet, SHORT, ToRuntime};
 use dsh_subprocess_sys::warden::{Link, StartWardenError, start};
 
-use super::TreeWarden;
+use super::{Adopted, TreeWarden};
 use crate::owner::Reserve;
 use crate::reactor::{Reactor, Source, lock};
 
@@ -62,6 +64,9 @@ pub(crate) struct RuntimeWarden {
     kernel: Kernel,
     session: Session,
     reserve: Arc<Reserve>,
+    adopted: Arc<Adopted>,
+    /// Whether there is a link, for those who must not wait while one is being made.
+    there: Arc<AtomicBool>,
     state: Mutex<State>,
 }
 
@@ -69,11 +74,15 @@ pub(crate) struct RuntimeWarden {
 struct State {
     /// `None` when it was lost, until another is started; and after the goodbye.
     link: Option<Link>,
+    /// The same, without the lock.
+    there: Arc<AtomicBool>,
     reactor: Weak<Reactor>,
     token: u64,
     belongings: Vec<(PathBuf, Belonging)>,
     /// Tree wardens without a tree.
     idle: Vec<TreeWarden>,
+    /// How many runtime wardens were lost.
+    generation: u64,
     /// Why the last tree warden could not be made.
     refused: Option<Errno>,
     over: bool,
@@ -82,13 +91,20 @@ struct State {
 impl RuntimeWarden {
     /// Starts one.
     pub(crate) fn start(kernel: Kernel, session: Session) -> Result<Arc<Self>, StartWardenError> {
-        let link = start(kernel, session, GRACE)?;
+        let (link, pid) = start(kernel, session, GRACE)?;
+        let reserve = Arc::new(Reserve::new());
+        let adopted = Adopted::new(Arc::clone(&reserve));
+        adopted.runtime_warden(pid);
+        let there = Arc::new(AtomicBool::new(true));
         Ok(Arc::new(Self {
             kernel,
             session,
-            reserve: Arc::new(Reserve::new()),
+            reserve,
+            adopted,
+            there: Arc::clone(&there),
             state: Mutex::new(State {
                 link: Some(link),
+                there,
                 ..State::default()
             }),
         }))
@@ -96,6 +112,7 @@ impl RuntimeWarden {
 
     /// Has the runtime's thread notice its end.
     pub(crate) fn watch(self: &Arc<Self>, reactor: &Arc<Reactor>) -> io::Result<()> {
+        self.adopted.watch(reactor);
         let mut state = lock(&self.state);
         state.reactor = Arc::downgrade(reactor);
         self.rewatch(&mut state)
@@ -153,11 +170,23 @@ impl RuntimeWarden {
     /// Takes a tree warden that has no tree, or has one made.
     pub(crate) fn tree(self: &Arc<Self>) -> Result<TreeWarden, RefusedTree> {
         let mut state = lock(&self.state);
+        // If it has just been killed, so are the idle ones about to end.
+        if state.link.is_some() && !state.listen() {
+            state.lose();
+        }
         if let Some(idle) = state.idle.pop() {
             return Ok(idle);
         }
         self.restart(&mut state)?;
-        Ok(state.make_tree()?)
+        match state.make_tree() {
+            // Or even later.
+            Err(Errno::PIPE | Errno::CONNRESET) => {
+                state.lose();
+                self.restart(&mut state)?;
+                Ok(state.make_tree()?)
+            }
+            made => Ok(made?),
+        }
     }
 
     /// Makes sure that the next tree finds its warden.
@@ -174,7 +203,8 @@ impl RuntimeWarden {
     /// Gives a tree warden back whose tree is gone.
     pub(crate) fn give_back(&self, warden: TreeWarden) {
         let mut state = lock(&self.state);
-        if state.idle.len() < KEPT && state.link.is_some() {
+        // One that was made by a runtime warden that is no more ends with its tree.
+        if state.idle.len() < KEPT && state.link.is_some() && warden.generation == state.generation {
             state.idle.push(warden);
         }
     }
@@ -196,10 +226,22 @@ impl RuntimeWarden {
         tracing::error!("the runtime's warden has ended: another one is started");
         state.lose();
         drop(state);
-        // Off the runtime's thread: a start waits for an answer.
+        self.restart_elsewhere();
+    }
+
+    /// Tries again to start one that was lost, should that have failed: too few descriptors at that moment, perhaps. For trees
+    /// that can do without.
+    pub(crate) fn keep_up(self: &Arc<Self>) {
+        if !self.is_there() {
+            self.restart_elsewhere();
+        }
+    }
+
+    /// Starts another one off this thread, since a start waits for an answer.
+    fn restart_elsewhere(self: &Arc<Self>) {
         let warden = Arc::clone(self);
         let _mask = signal::block_for_new_thread();
-        let started = thread::Builder::new().name("dsh-warden".to_owned()).spawn(move || {
+        let started = thread::Builder::new().name("dsh-restart".to_owned()).spawn(move || {
             let mut state = lock(&warden.state);
             if let Err(error) = warden.restart(&mut state) {
                 tracing::error!(%error, "no warden could be started: it is tried again with the next tree");
@@ -212,19 +254,22 @@ impl RuntimeWarden {
 
     /// Whether it is there.
     pub(crate) fn is_there(&self) -> bool {
-        lock(&self.state).link.is_some()
+        self.there.load(Ordering::Acquire)
     }
 
     fn restart(self: &Arc<Self>, state: &mut State) -> Result<(), RefusedTree> {
         if state.link.is_some() || state.over {
             return Ok(());
         }
-        let link = start(self.kernel, self.session, GRACE)?;
+        let (link, pid) = start(self.kernel, self.session, GRACE)?;
+        self.adopted.runtime_warden(pid);
         for (path, belonging) in &state.belongings {
             tell(&link, path, belonging);
         }
         state.link = Some(link);
-        self.rewatch(state).map_err(|error| RefusedTree::Io(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+        self.there.store(true, Ordering::Release);
+        self.rewatch(state)
+            .map_err(|error| RefusedTree::Io(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 
     /// Lets it go, as soon as everything the runtime had is removed: a file that somebody still reads may outlive it.
@@ -234,6 +279,16 @@ impl RuntimeWarden {
         state.idle.clear();
         state.stop_listening();
         state.let_go();
+    }
+}
+
+impl Drop for RuntimeWarden {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.idle.clear();
+        state.link = None;
+        self.there.store(false, Ordering::Release);
+        self.adopted.wait_for_unwatched();
     }
 }
 
@@ -250,8 +305,9 @@ impl State {
     fn make_tree(&mut self) -> Result<TreeWarden, Errno> {
         let link = self.link.as_ref().ok_or(Errno::PIPE)?;
         let (ours, theirs) = Link::pair()?;
+        step(Step::TreeWardenNext);
         say(link, ToRuntime::Tree, &[theirs.as_fd()])?;
-        Ok(TreeWarden::new(ours))
+        Ok(TreeWarden::new(ours, self.generation))
     }
 
     /// Hears what there is to hear. `false` when the warden has ended.
@@ -278,6 +334,8 @@ impl State {
         self.idle.clear();
         self.stop_listening();
         self.link = None;
+        self.there.store(false, Ordering::Release);
+        self.generation += 1;
     }
 
     fn stop_listening(&self) {
@@ -292,6 +350,7 @@ impl State {
             return;
         }
         self.belongings.clear();
+        self.there.store(false, Ordering::Release);
         if let Some(link) = self.link.take() {
             let _ = say(&link, ToRuntime::Goodbye, &[]);
         }
@@ -305,7 +364,7 @@ fn tell(link: &Link, path: &Path, belonging: &Belonging) {
 }
 
 fn say(link: &Link, message: ToRuntime<'_>, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-    let mut packet = Packet::new();
+    let mut packet = Packet::<SHORT>::with_room();
     message.encode(&mut packet).map_err(|_| Errno::NAMETOOLONG)?;
     link.send(&packet, descriptors)
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::pidfd::{End, Pid};
 use dsh_subprocess_sys::spawn::{ExecFailure, Launch, Program, StartError};
-use dsh_subprocess_sys::warden::protocol::{FromTree, Packet, ToTree};
+use dsh_subprocess_sys::steps::{Step, step};
+use dsh_subprocess_sys::warden::protocol::{FromTree, Packet, SHORT, ToTree};
 use dsh_subprocess_sys::warden::{self, LaunchError, Link, NotStarted};
 
 /// Bytes of the longest packet that a tree warden sends.
@@ -16,9 +17,13 @@ const HEARD: usize = 512;
 #[derive(Debug)]
 pub(crate) struct TreeWarden {
     link: Link,
+    /// Counts the runtime wardens: which one made it.
+    pub(super) generation: u64,
     pid: Option<Pid>,
     /// It has not said yet, or not since its last launch, that it is idle: it would take a launch for nonsense.
     busy: bool,
+    /// It has ended without reading what was said to it last.
+    left_unread: bool,
 }
 
 /// What a tree warden has said.
@@ -27,10 +32,7 @@ pub(crate) enum Heard {
     /// The target is on its way to its program.
     Cloned { pid: Pid },
     /// The target runs.
-    Running {
-        pid: Pid,
-        session_error: Option<Errno>,
-    },
+    Running { pid: Pid, session_error: Option<Errno> },
     /// The target never reached its program.
     Failed(ExecFailure),
     /// There never was a target.
@@ -38,10 +40,7 @@ pub(crate) enum Heard {
     /// The target has ended.
     Exited(End),
     /// No member is left.
-    Gone {
-        user: Duration,
-        system: Duration,
-    },
+    Gone { user: Duration, system: Duration },
     /// The warden is gone, or says what none would say.
     Lost,
 }
@@ -50,10 +49,7 @@ pub(crate) enum Heard {
 #[derive(Debug)]
 pub(crate) enum Launched {
     /// The target runs.
-    Running {
-        pid: Pid,
-        session_error: Option<Errno>,
-    },
+    Running { pid: Pid, session_error: Option<Errno> },
     /// It is still on its way.
     Pending { pid: Pid },
     /// It never reached its program.
@@ -69,11 +65,13 @@ pub(crate) enum Launched {
 }
 
 impl TreeWarden {
-    pub(super) fn new(link: Link) -> Self {
+    pub(super) fn new(link: Link, generation: u64) -> Self {
         Self {
             link,
+            generation,
             pid: None,
             busy: true,
+            left_unread: false,
         }
     }
 
@@ -110,19 +108,23 @@ impl TreeWarden {
                 }
             }
         }
+        step(Step::LaunchNext);
         match warden::launch(&self.link, program, launch, grace) {
             Ok(()) => self.busy = true,
             Err(LaunchError::Send(Errno::PIPE | Errno::CONNRESET)) => return Ok(Launched::Deaf),
             Err(error) => return Err(error),
         }
+        step(Step::LaunchSent);
         loop {
             match self.hear() {
                 Some(Heard::Running { pid, session_error }) => {
+                    step(Step::RunningHeard);
                     return Ok(Launched::Running { pid, session_error });
                 }
                 Some(Heard::Cloned { pid }) => return Ok(Launched::Pending { pid }),
                 Some(Heard::Failed(failure)) => return Ok(Launched::Failed(failure)),
                 Some(Heard::NoChild(error)) => return Ok(Launched::NoChild(error)),
+                Some(Heard::Lost) if self.left_unread => return Ok(Launched::Deaf),
                 Some(Heard::Lost | Heard::Exited(_) | Heard::Gone { .. }) => return Ok(Launched::Lost),
                 None => {}
             }
@@ -134,8 +136,8 @@ impl TreeWarden {
     }
 
     /// Says something. The packets are few and the socket's buffer is large, so a full one is a warden that was stopped.
-    pub(crate) fn say(&self, message: ToTree<'_>) -> Result<(), Errno> {
-        let mut packet = Packet::new();
+    pub(crate) fn say(&self, message: &ToTree<'_>) -> Result<(), Errno> {
+        let mut packet = Packet::<SHORT>::with_room();
         message.encode(&mut packet).map_err(|_| Errno::MSGSIZE)?;
         self.link.send(&packet, &[])
     }
@@ -144,9 +146,13 @@ impl TreeWarden {
     pub(crate) fn hear(&mut self) -> Option<Heard> {
         loop {
             let mut bytes = [0; HEARD];
-            let mut descriptors = Vec::new();
-            let length = match self.link.receive(&mut bytes, &mut descriptors) {
+            // The target's descriptor comes too, and there may be no number left for it: its end is told anyway.
+            let length = match self.link.receive_bytes(&mut bytes) {
                 Ok(None) => return None,
+                Err(Errno::CONNRESET) => {
+                    self.left_unread = true;
+                    continue;
+                }
                 Ok(Some(0)) | Err(_) => return Some(Heard::Lost),
                 Ok(Some(length)) => length,
             };

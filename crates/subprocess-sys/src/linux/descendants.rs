@@ -43,7 +43,7 @@ pub fn lists_descendants() -> bool {
 }
 
 /// The children of every thread: a thread's list has those it made itself.
-fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
+pub(super) fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
     let mut children = Vec::new();
     let Some(threads) = there(fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())))? else {
         return Ok(children);
@@ -58,7 +58,7 @@ fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
 }
 
 /// `None` for a process or a thread that has ended meanwhile.
-fn there<T>(read: io::Result<T>) -> Result<Option<T>, Errno> {
+pub(super) fn there<T>(read: io::Result<T>) -> Result<Option<T>, Errno> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) => match Errno::from_io_error(&error) {

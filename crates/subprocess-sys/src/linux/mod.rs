@@ -12,6 +12,7 @@ pub mod pidfd;
 pub mod pipe;
 pub mod signal;
 pub mod spawn;
+pub mod steps;
 pub mod table;
 pub mod warden;
 

@@ -173,10 +173,27 @@ const PIDFD_INFO_EXIT: u64 = 1 << 3;
 /// `_IOWR(0xFF, 11, struct pidfd_info)`.
 const PIDFD_GET_INFO: usize = 0xc000_ff0b | (size_of::<PidfdInfo>() << 16);
 
+/// How long a process is waited for that somebody else is about to have reaped.
+const REAPING: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+
 /// Returns how a process ended that has been reaped by somebody else, where the kernel keeps it.
 pub fn reaped_status(process: impl AsFd) -> Option<Status> {
-    let info = info(process.as_fd().as_raw_fd(), PIDFD_INFO_EXIT)?;
-    (info.mask & PIDFD_INFO_EXIT != 0).then(|| from_wait_status(info.exit_code))
+    let process = process.as_fd();
+    let kept = || {
+        let info = info(process.as_raw_fd(), PIDFD_INFO_EXIT)?;
+        Some((info.mask & PIDFD_INFO_EXIT != 0).then(|| from_wait_status(info.exit_code)))
+    };
+    if let Some(status) = kept()? {
+        return Some(status);
+    }
+    // Whoever reaps it is still at it: it is nobody else's child from the moment it is taken, and its status is kept at the
+    // end of that, when its descriptors hang up (wait_task_zombie and release_task in kernel/exit.c). Microseconds, unless the
+    // other thread has lost its processor.
+    let _ = poll(&mut [PollFd::new(&process, PollFlags::empty())], Some(&REAPING));
+    kept()?
 }
 
 pub(super) fn knows_info(process: RawFd) -> bool {

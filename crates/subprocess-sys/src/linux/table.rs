@@ -343,6 +343,8 @@ pub fn holds_pipe(pid: Pid, inode: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -365,6 +367,23 @@ mod tests {
     fn item_105_a_malformed_line_is_no_entry() {
         for line in ["", "42", "42 (sh", "42 (sh) ", "42 (sh) S", "42 (sh) S x 8 9"] {
             assert_eq!(parse_entry(line.as_bytes()), None, "{line:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn item_105_no_command_changes_what_is_read_after_it(
+            command in prop::collection::vec(any::<u8>(), 0..16),
+            fields in prop::collection::vec(0..=i32::MAX, 17..22),
+        ) {
+            let fields = fields.iter().map(|field| format!(" {field}")).collect::<Vec<_>>().concat();
+            let line = |command: &[u8]| [b"42 (", command, b") S", fields.as_bytes()].concat();
+            prop_assert_eq!(parse_entry(&line(&command)), parse_entry(&line(b"sh")));
+        }
+
+        #[test]
+        fn item_105_any_bytes_are_a_line_or_none(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_entry(&bytes);
         }
     }
 

@@ -156,7 +156,10 @@ impl Warden<'_> {
                     if version == VERSION {
                         self.grace = Some(grace.into());
                     }
-                    self.say(FromRuntime::Ready { version: VERSION });
+                    self.say(FromRuntime::Ready {
+                        version: VERSION,
+                        pid: process::own_pid(),
+                    });
                 }),
             ToRuntime::Hello { .. } => Err(Malformed),
             // Nothing may come before the hello.

@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsFd;
 
-use dsh_subprocess_sys::warden::Link;
+use dsh_subprocess_sys::kernel::Kernel;
+use dsh_subprocess_sys::pidfd::Pid;
+use dsh_subprocess_sys::spawn::{Descriptor, Launch, Session};
+use dsh_subprocess_sys::warden::{self, Link};
 use dsh_subprocess_warden::protocol::{Packet, ToRuntime, ToTree, VERSION};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use crate::fixture::{LONG, Runtime, SHORT, WAIT, ends, hangs_up, open, send_to_runtime, start_program};
+use crate::fixture::{
+    LONG, Runtime, SHORT, Said, Tree, WAIT, ends, hangs_up, open, send_to_runtime, shell, start_program,
+};
 
 fn send_bytes(link: &Link, bytes: &[u8]) {
     assert_eq!(send(link, bytes, SendFlags::NOSIGNAL), Ok(bytes.len()));
@@ -56,11 +61,11 @@ fn a_launch_without_its_descriptors_is_none() {
     let pipe = dsh_subprocess_sys::pipe::pipe().expect("a pipe");
     // What is sent as a launch, again, with a descriptor less.
     let (ours, theirs) = Link::pair().expect("a connection");
-    let recorder = crate::fixture::Tree {
+    let recorder = Tree {
         link: ours,
         warden: 0,
     };
-    let _output = recorder.launch(&crate::fixture::shell("exit 0"), LONG);
+    let _output = recorder.launch(&shell("exit 0"), LONG);
     let mut bytes = vec![0; dsh_subprocess_warden::protocol::PACKET];
     let length = Link::from(theirs)
         .receive(&mut bytes, &mut Vec::new())
@@ -76,7 +81,7 @@ fn a_second_launch_before_the_first_tree_is_gone_ends_it() {
     let runtime = Runtime::start(LONG);
     let tree = runtime.tree();
     let target = tree.run("exec sleep 1000", SHORT);
-    let _output = tree.launch(&crate::fixture::shell("exit 0"), SHORT);
+    let _output = tree.launch(&shell("exit 0"), SHORT);
     ends(&target.pidfd);
     hangs_up(&tree.link);
 }
@@ -214,4 +219,44 @@ fn a_warden_that_is_not_read_is_not_waited_for() {
     tree.gone();
     drop(tree);
     ends(&warden);
+}
+
+#[test]
+fn wardens_of_children_that_stay_in_the_hosts_session_stay_there_in_groups_of_their_own() {
+    let (link, _) = warden::start(Kernel::get(), Session::Host, LONG).expect("a warden");
+    let (ours, theirs) = Link::pair().expect("a connection");
+    send_to_runtime(&link, ToRuntime::Tree, &[theirs.as_fd()]);
+    drop(theirs);
+    let tree = Tree {
+        link: ours,
+        warden: 0,
+    };
+    let Said::Idle(pid) = tree.next() else {
+        panic!("a tree warden begins idle")
+    };
+    let tree = Tree { warden: pid, ..tree };
+    let launch = Launch {
+        stdio: [Descriptor::Inherit; 3],
+        control: None,
+        session: Session::Host,
+        cgroup: None,
+        join_cgroup: None,
+    };
+    warden::launch(&tree.link, &shell("exec sleep 1000"), launch, LONG).expect("the launch can be sent");
+    let Said::Running(target, _) = tree.next() else {
+        panic!("the program runs")
+    };
+    let session = |pid| rustix::process::getsid(pid).expect("it is there");
+    let group = |pid| rustix::process::getpgid(pid).expect("it is there");
+    for warden in [tree.warden, tree.runtime()].map(pid_of) {
+        assert_eq!(session(warden), session(None));
+        assert_eq!(Some(group(warden)), warden);
+    }
+    assert_eq!(session(pid_of(target)), session(None));
+    assert_eq!(group(pid_of(target)), group(None));
+    tree.kill();
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }

@@ -183,7 +183,7 @@ fn inner_host() {
     }
     let kernel = dsh_subprocess_sys::kernel::Kernel::get();
     let session = dsh_subprocess_sys::spawn::Session::Own;
-    let link = dsh_subprocess_sys::warden::start(kernel, session, LONG).expect("a warden");
+    let (link, _) = dsh_subprocess_sys::warden::start(kernel, session, LONG).expect("a warden");
     let (ours, theirs) = dsh_subprocess_sys::warden::Link::pair().expect("a connection");
     crate::fixture::send_to_runtime(&link, ToRuntime::Tree, &[theirs.as_fd()]);
     drop(theirs);

@@ -95,7 +95,7 @@ proptest! {
             answer.encode(&mut packet).expect("it fits");
             prop_assert_eq!(FromTree::decode(packet.bytes()), Ok(answer));
         }
-        for answer in [FromRuntime::Ready { version: first }, FromRuntime::NoTree { errno }] {
+        for answer in [FromRuntime::Ready { version: first, pid: second }, FromRuntime::NoTree { errno }] {
             let mut packet = Packet::new();
             answer.encode(&mut packet).expect("it fits");
             prop_assert_eq!(FromRuntime::decode(packet.bytes()), Ok(answer));

@@ -14,6 +14,7 @@ use rustix::process::Pid;
 use rustix::thread::futex;
 
 use super::super::kernel::Kernel;
+use super::super::steps::{Step, step};
 use super::super::{pidfd, signal};
 use super::program::{Descriptor, ExecFailure, Launch, Program, Session};
 use super::stack::Stack;
@@ -91,6 +92,7 @@ pub fn start(
     })));
     let order = prepare(shared, launch, kernel);
     let cgroup = launch.cgroup.map(|fd| fd.as_raw_fd());
+    step(Step::CloneNext);
     let mask = signal::block_all();
     // SAFETY: the order, the stack and all they point to stay as they are until the kernel has cleared `alive`: `Pending`
     // sees to that.
@@ -98,6 +100,7 @@ pub fn start(
     drop(mask);
     match cloned {
         Ok((pid, pidfd)) => {
+            step(Step::Cloned);
             let child = Running {
                 pid,
                 pidfd,
@@ -231,6 +234,7 @@ impl Pending {
             return Started::Failed(failure, program);
         }
         let session = report.session_errno.load(Ordering::Relaxed);
+        step(Step::Executed);
         child.session_error = (session != 0).then(|| Errno::from_raw_os_error(session));
         Started::Running(child)
     }

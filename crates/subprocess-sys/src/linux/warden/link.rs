@@ -9,8 +9,9 @@ use dsh_subprocess_warden::protocol::{DESCRIPTORS, Packet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg,
+    socketpair,
 };
 
 use super::super::pipe::above_standard;
@@ -70,7 +71,11 @@ impl Link {
     ///
     /// `EAGAIN` when the other side has not read for long, `EPIPE` or `ECONNRESET` when it is gone,
     /// `ETOOMANYREFS` when too many descriptors are on their way, `EINVAL` for more descriptors than a packet may have.
-    pub fn send(&self, packet: &Packet, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    pub fn send<const ROOM: usize>(
+        &self,
+        packet: &Packet<ROOM>,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), Errno> {
         // The space is rounded up, so it may hold one more.
         if descriptors.len() > DESCRIPTORS {
             return Err(Errno::INVAL);
@@ -101,14 +106,12 @@ impl Link {
     pub fn receive(&self, buffer: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> Result<Option<usize>, Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let received = loop {
-            match recvmsg(&self.0, &mut [IoSliceMut::new(buffer)], &mut beside, flags) {
-                // The other side hung up with packets of ours unread. That is told once, and before the packets it had sent
-                // itself, which are still here.
-                Err(Errno::INTR | Errno::CONNRESET) => {}
-                Err(Errno::AGAIN) => return Ok(None),
-                result => break result?,
+            match self.receive_with(buffer, &mut beside) {
+                Err(Errno::CONNRESET) => {}
+                Ok(None) => return Ok(None),
+                Ok(Some(received)) => break received,
+                Err(errno) => return Err(errno),
             }
         };
         let sent: Vec<OwnedFd> = beside
@@ -127,6 +130,38 @@ impl Link {
         }
         descriptors.extend(sent);
         Ok(Some(received.bytes))
+    }
+
+    /// As [`receive`](Self::receive), for packets whose descriptors are not wanted: the kernel closes them (unix(7)), and this
+    /// process needs no number for them.
+    ///
+    /// # Errors
+    ///
+    /// `EPROTO` for a packet that is longer than the buffer; `ECONNRESET`, once, when the other side has hung up with the last
+    /// packet of this one unread: what it had sent itself is still to be received.
+    pub fn receive_bytes(&self, buffer: &mut [u8]) -> Result<Option<usize>, Errno> {
+        match self.receive_with(buffer, &mut RecvAncillaryBuffer::default())? {
+            None => Ok(None),
+            Some(received) if received.flags.contains(ReturnFlags::TRUNC) => Err(Errno::PROTO),
+            Some(received) => Ok(Some(received.bytes)),
+        }
+    }
+
+    /// `ECONNRESET` is told once, when the other side has hung up with packets of this one unread, and before the packets that
+    /// it had sent itself.
+    fn receive_with(
+        &self,
+        buffer: &mut [u8],
+        beside: &mut RecvAncillaryBuffer<'_>,
+    ) -> Result<Option<RecvMsg>, Errno> {
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        loop {
+            match recvmsg(&self.0, &mut [IoSliceMut::new(buffer)], beside, flags) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(None),
+                result => return result.map(Some),
+            }
+        }
     }
 
     /// Waits until there is a packet, or the other side has hung up; for at most `bound`. Returns whether it is so.

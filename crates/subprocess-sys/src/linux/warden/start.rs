@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use dsh_subprocess_warden::protocol::{FromRuntime, PACKET, Packet, ToRuntime, VERSION};
+use dsh_subprocess_warden::protocol::{FromRuntime, PACKET, Packet, SHORT, ToRuntime, VERSION};
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid};
+use rustix::process::{Pid, Signal, getpid};
 
 use super::super::kernel::Kernel;
 use super::super::spawn::{self, Descriptor, ExecFailure, FailedStep, Launch, Program, Session, Started};
+use super::super::steps::{Step, step};
 use super::super::{pidfd, pipe};
 use super::image::{self, PrivateFile};
 use super::link::{Link, wait_readable};
@@ -62,19 +63,21 @@ pub enum StartWardenError {
     Answer,
 }
 
-/// Starts a runtime warden and waits until it is ready: from then on it sees the end of this process.
+/// Starts a runtime warden and waits until it is ready: from then on it sees the end of this process. Returns the connection
+/// with it, and its number.
 ///
 /// `session` is [`Session::Own`]; or, for a runtime whose children stay in the host's session, anything else, and the warden
 /// stays there too, in a process group of its own. `grace` is the time between `SIGTERM` and `SIGKILL`, should the host end,
 /// for what has none of its own; it is cut off at about 49 days.
 ///
-/// The warden is no child of this process: a host that waits for all its children does not wait for it. It is executed from
+/// The warden is no child of this process: a host that waits for all its children does not wait for it. But where orphans
+/// come to this process ([`orphans`](crate::orphans)) the warden is one of them, and to be reaped. It is executed from
 /// memory, or, where that is forbidden, from a private file that is gone when this returns.
 ///
 /// # Errors
 ///
 /// When there is no warden. Nothing is left of it then.
-pub fn start(kernel: Kernel, session: Session, grace: Duration) -> Result<Link, StartWardenError> {
+pub fn start(kernel: Kernel, session: Session, grace: Duration) -> Result<(Link, Pid), StartWardenError> {
     start_from(kernel, session, grace, &image::bases())
 }
 
@@ -84,7 +87,8 @@ fn start_from(
     session: Session,
     grace: Duration,
     bases: &[PathBuf],
-) -> Result<Link, StartWardenError> {
+) -> Result<(Link, Pid), StartWardenError> {
+    step(Step::WardenNext);
     let deadline = Instant::now() + BOUND;
     let resource = |what| move |source| StartWardenError::Resource { what, source };
     let (link, theirs) = Link::pair().map_err(resource("a connection"))?;
@@ -92,6 +96,7 @@ fn start_from(
     let null = pipe::null_device().map_err(resource("the null device"))?;
     // Before there is anybody to read it: that saves the warden a wait.
     say_hello(&link, &host, grace)?;
+    step(Step::HelloSent);
 
     let launch = Launch {
         stdio: [Descriptor::From(null.as_fd()); 3],
@@ -105,6 +110,7 @@ fn start_from(
     };
     let child = execute(kernel, launch, bases)?;
     drop(theirs);
+    step(Step::WardenRuns);
     let ready = reap(&child.pidfd, deadline).and_then(|()| wait_until_ready(&link, deadline));
     if ready.is_err() {
         // The warden itself ends with the connection.
@@ -113,7 +119,8 @@ fn start_from(
             let _ = pidfd::wait(&child.pidfd, pidfd::Wait::Reap);
         }
     }
-    ready.map(|()| link)
+    step(Step::WardenReady);
+    ready.map(|pid| (link, pid))
 }
 
 fn say_hello(link: &Link, host: &OwnedFd, grace: Duration) -> Result<(), StartWardenError> {
@@ -121,7 +128,7 @@ fn say_hello(link: &Link, host: &OwnedFd, grace: Duration) -> Result<(), StartWa
         version: VERSION,
         grace: u32::try_from(grace.as_millis()).unwrap_or(u32::MAX),
     };
-    let mut packet = Packet::new();
+    let mut packet = Packet::<SHORT>::with_room();
     hello.encode(&mut packet).map_err(|_| StartWardenError::Answer)?;
     link.send(&packet, &[host.as_fd()])
         .map_err(StartWardenError::Connection)
@@ -223,7 +230,7 @@ fn reap(first: &OwnedFd, deadline: Instant) -> Result<(), StartWardenError> {
     }
 }
 
-fn wait_until_ready(link: &Link, deadline: Instant) -> Result<(), StartWardenError> {
+fn wait_until_ready(link: &Link, deadline: Instant) -> Result<Pid, StartWardenError> {
     let left = deadline.saturating_duration_since(Instant::now());
     if !link.wait(left).map_err(StartWardenError::Connection)? {
         return Err(StartWardenError::Silent);
@@ -238,7 +245,13 @@ fn wait_until_ready(link: &Link, deadline: Instant) -> Result<(), StartWardenErr
         None => return Err(StartWardenError::Silent),
     };
     match FromRuntime::decode(&packet[..length]) {
-        Ok(FromRuntime::Ready { version: VERSION }) => Ok(()),
+        Ok(FromRuntime::Ready {
+            version: VERSION,
+            pid,
+        }) => i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(StartWardenError::Answer),
         _ => Err(StartWardenError::Answer),
     }
 }
@@ -251,7 +264,7 @@ mod tests {
     const GRACE: Duration = Duration::from_secs(1);
 
     fn ends_with_the_connection(kernel: Kernel, session: Session) {
-        let link = start(kernel, session, GRACE).expect("a warden");
+        let (link, _) = start(kernel, session, GRACE).expect("a warden");
         let mut goodbye = Packet::new();
         ToRuntime::Goodbye.encode(&mut goodbye).expect("it fits");
         link.send(&goodbye, &[]).expect("the warden reads");
@@ -303,9 +316,11 @@ mod tests {
 
     #[test]
     fn the_first_process_of_a_warden_is_reaped() {
-        let link = start(Kernel::get(), Session::Own, GRACE).expect("a warden");
+        let (link, pid) = start(Kernel::get(), Session::Own, GRACE).expect("a warden");
         let children = super::super::super::table::descendants(getpid());
+        let name = super::super::super::table::short_name(pid);
         drop(link);
         assert_eq!(children, Ok(Vec::new()));
+        assert_eq!(name.as_deref(), Some("[dsh-warden]"));
     }
 }
