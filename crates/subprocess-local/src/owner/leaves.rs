@@ -274,25 +274,16 @@ impl Leaf {
             }
             // A member removed the leaf, so nobody was in it.
             Err(Errno::NOENT | Errno::NODEV) => return Look::default(),
-            // Out of descriptors: nothing is known, so the watch of cgroup.events decides.
-            Err(_) => {
-                return Look {
-                    held: Vec::new(),
-                    more: true,
-                };
-            }
+            // Out of descriptors. The watch of cgroup.events may have told the only change that comes, so it does not do.
+            Err(_) => return Look::blind(),
         }
-        let Ok(pids) = self.list() else {
-            return Look {
-                held: Vec::new(),
-                more: true,
-            };
-        };
+        let Ok(pids) = self.list() else { return Look::blind() };
         // A list without an entry that says "populated" all the same is of a group whose last process is being taken
         // apart, unless there are groups below between which a process can move during the walk.
         let mut look = Look {
             held: Vec::new(),
             more: pids.is_empty() && !self.is_flat(),
+            blind: false,
         };
         for pid in pids {
             look.take(pid, || true);

@@ -44,9 +44,20 @@ pub(crate) struct Look {
     pub(crate) held: Vec<(Pid, OwnedFd)>,
     /// Whether members may be left that are not held.
     pub(crate) more: bool,
+    /// Whether nothing could be seen, for want of descriptors.
+    pub(crate) blind: bool,
 }
 
 impl Look {
+    /// One that saw nothing.
+    fn blind() -> Self {
+        Self {
+            held: Vec::new(),
+            more: true,
+            blind: true,
+        }
+    }
+
     /// Takes a process in, if it runs. `member` confirms it once it is held, and its number cannot change hands any more.
     fn take(&mut self, pid: Pid, member: impl FnOnce() -> bool) {
         if self.held.len() == WATCHED {

@@ -200,6 +200,7 @@ impl Tree {
             // Born since the last signal; whoever cannot be reached is looked for again.
             let _ = state.owner.kill();
         }
+        let blind = look.blind;
         for (pid, process) in look.held {
             let token = reactor.token();
             if reactor
@@ -217,7 +218,7 @@ impl Tree {
         if let Some(orphans) = &self.machine.orphans {
             orphans.look_soon();
         }
-        if state.watched.is_empty() && state.group.is_none() {
+        if state.watched.is_empty() && (blind || state.group.is_none()) {
             state.blind_until = Some(Instant::now() + BLIND);
         }
     }

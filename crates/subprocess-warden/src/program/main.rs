@@ -36,7 +36,6 @@ mod child;
 mod clone;
 #[expect(
     dead_code,
-    clippy::trivially_copy_pass_by_ref,
     reason = "what the host alone uses, in the form that its library has"
 )]
 #[path = "../protocol.rs"]
