@@ -277,7 +277,9 @@ impl Leaf {
             // Out of descriptors. The watch of cgroup.events may have told the only change that comes, so it does not do.
             Err(_) => return Look::blind(),
         }
-        let Ok(pids) = self.list() else { return Look::blind() };
+        let Ok(pids) = self.list() else {
+            return Look::blind();
+        };
         // A list without an entry that says "populated" all the same is of a group whose last process is being taken
         // apart, unless there are groups below between which a process can move during the walk.
         let mut look = Look {
