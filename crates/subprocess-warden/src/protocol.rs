@@ -37,6 +37,9 @@ pub const PATH: usize = 4096;
 /// Milliseconds that a target may take to reach its program before the host is told that it is on its way.
 pub const HANDSHAKE: u32 = 900;
 
+/// In a launch's place for a process group: a new one, in the session of the wardens.
+pub const OWN_GROUP: u32 = u32::MAX;
+
 /// In a leaf's place of the table of graces, beside the milliseconds: its members were sent `SIGTERM` by the host, and are not
 /// asked again.
 pub const ASKED: u32 = 1 << 31;
@@ -241,7 +244,7 @@ pub struct Launch<'a> {
     pub stdio: [Standard; 3],
     /// Whether a control descriptor follows the standard ones.
     pub control: bool,
-    /// The process group to join, in the session of the wardens; or none, for a session of its own.
+    /// The process group to join, in the session of the wardens, or [`OWN_GROUP`]; 0 for a session of its own.
     pub group: u32,
     /// The host's file-creation mask.
     pub umask: u32,

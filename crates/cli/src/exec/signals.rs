@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::process::{getpid, getsid};
+use nix::unistd::{getpid, getsid};
 
 use crate::signals;
 
@@ -71,6 +71,7 @@ impl Signals {
         taken.thread_block()?;
         Ok(Self {
             descriptor: SignalFd::with_flags(&taken, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
+            // 0 where the session's leader is in another pid namespace.
             leads_session: getsid(None).is_ok_and(|session| session == getpid()),
         })
     }

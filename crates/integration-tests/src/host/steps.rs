@@ -30,7 +30,8 @@ pub(super) fn steps(runtime: &LocalRuntime, report: &Report) -> Result<(), Box<d
 fn tree() -> SpawnSpec {
     let mut spec = spec(&["/bin/sh", "-c", TREE]);
     spec.stdin = Stdin::Pipe;
-    spec.grace = Duration::from_secs(300);
+    // Who is born while the others are asked to end is not asked, and ends with the grace.
+    spec.grace = Duration::from_millis(100);
     spec.drain = Duration::ZERO;
     spec.stdout = Output::Collect(Collect {
         max_bytes: 100,

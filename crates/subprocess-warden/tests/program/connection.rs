@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::Pid;
 use dsh_subprocess_sys::spawn::{Descriptor, Launch, Session};
+use dsh_subprocess_sys::table;
 use dsh_subprocess_sys::warden::{self, Link};
 use dsh_subprocess_warden::protocol::{Packet, ToRuntime, ToTree, VERSION};
 use rustix::io::Errno;
@@ -246,17 +247,21 @@ fn wardens_of_children_that_stay_in_the_hosts_session_stay_there_in_groups_of_th
     let Said::Running(target, _) = tree.next() else {
         panic!("the program runs")
     };
-    let session = |pid| rustix::process::getsid(pid).expect("it is there");
-    let group = |pid| rustix::process::getpgid(pid).expect("it is there");
+    let itself = table::this_process();
     for warden in [tree.warden, tree.runtime()].map(pid_of) {
-        assert_eq!(session(warden), session(None));
-        assert_eq!(Some(group(warden)), warden);
+        assert_eq!(table::session_of(warden), table::session_of(itself));
+        assert_eq!(table::group_of(warden), Some(warden));
     }
-    assert_eq!(session(pid_of(target)), session(None));
-    assert_eq!(group(pid_of(target)), group(None));
+    let target = pid_of(target);
+    assert_eq!(table::session_of(target), table::session_of(itself));
+    // A group whose leader is in another pid namespace cannot be joined by its number.
+    assert_eq!(table::group_of(target), table::group_of(itself).or(Some(target)));
     tree.kill();
 }
 
-fn pid_of(pid: u32) -> Option<Pid> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw)
+fn pid_of(pid: u32) -> Pid {
+    i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .expect("a process's number")
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 use dsh_subprocess_warden::protocol::{self, Exited, Failed, LIMITS, Packet, Standard, ToTree};
 use dsh_subprocess_warden::report::FailedStep;
 use rustix::io::Errno;
-use rustix::process::getpgrp;
+use rustix::process::getpid;
 
 use super::super::limits;
 use super::super::memory_file;
 use super::super::pidfd::{End, Status};
 use super::super::spawn::{Descriptor, ExecFailure, Launch, Program, Session, StartError};
+use super::super::table;
 use super::link::Link;
 
 /// Why a tree warden was not asked.
@@ -47,7 +48,10 @@ pub fn launch(
 ) -> Result<(), LaunchError> {
     let group = match launch.session {
         Session::Own => 0,
-        Session::Host => getpgrp().as_raw_nonzero().get().unsigned_abs(),
+        // A group whose leader is in another pid namespace has no number here to join it by.
+        Session::Host => table::group_of(getpid()).map_or(protocol::OWN_GROUP, |group| {
+            group.as_raw_nonzero().get().unsigned_abs()
+        }),
         Session::OwnGroup => return Err(LaunchError::Unsupported),
     };
     if launch.cgroup.is_some() || launch.join_cgroup.is_some() {
