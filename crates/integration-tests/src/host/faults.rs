@@ -79,6 +79,8 @@ pub(super) fn faults(peculiar: &Peculiar, report: &Report, args: &[String]) -> R
         last = all[chosen];
         if count % 64 == 0 {
             most = most.max(open_descriptors()?.len());
+            // Whoever waits for the next line waits for no more than these.
+            report.number("cycle", count);
         }
     }
     for (fault, times) in all.iter().zip(met) {

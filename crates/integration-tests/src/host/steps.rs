@@ -31,7 +31,7 @@ fn tree() -> SpawnSpec {
     let mut spec = spec(&["/bin/sh", "-c", TREE]);
     spec.stdin = Stdin::Pipe;
     // Who is born while the others are asked to end is not asked, and ends with the grace.
-    spec.grace = Duration::from_millis(100);
+    spec.grace = Duration::from_millis(10);
     spec.drain = Duration::ZERO;
     spec.stdout = Output::Collect(Collect {
         max_bytes: 100,
