@@ -12,7 +12,7 @@ use crate::fixture::{Host, Report, Tier, eventually};
 
 /// Kills at each step, on each tier, unless `DSH_STEPS_KILLS` says otherwise. Of a step that a host comes to more than once, each
 /// time has its share.
-const KILLS: usize = 50;
+const KILLS: usize = 20;
 /// Hosts at once.
 const WORKERS: usize = 2;
 const PROBE: &str = env!("CARGO_BIN_EXE_probe");

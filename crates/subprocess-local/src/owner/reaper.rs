@@ -24,6 +24,7 @@ pub(super) fn weaknesses() -> Vec<String> {
          the file-creation mask and the resource limits follow it"
             .into(),
         super::KILLED_TOGETHER.into(),
+        "if a tree's warden is killed, and the runtime's too before it has ended what that one left, members run on".into(),
     ];
     if !table::is_ours() {
         weaknesses.push(
