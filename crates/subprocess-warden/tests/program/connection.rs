@@ -176,7 +176,7 @@ fn wardens_are_no_children_of_the_host_and_block_every_signal_that_can_be() {
         assert_eq!(field("Name:").as_deref(), Some("dsh-warden"));
         // The leader of a session of its own.
         let line = fs::read(format!("/proc/{pid}/stat")).expect("the warden is there");
-        let entry = dsh_subprocess_sys::table::parse_entry(&line).expect("a line of the table");
+        let entry = table::parse_entry(&line).expect("a line of the table");
         assert_eq!(u32::try_from(entry.session), Ok(pid));
     }
 }
