@@ -134,7 +134,8 @@ fn launch(
             Err(failure::exec(&exec, &program, &asked))
         }
         Ok(Started::Running(child)) => {
-            tree.cloned(owner(leaf, child.pid, child.session_error, born), child.pid);
+            let owner = owner(machine, leaf, child.pid, child.session_error, born);
+            tree.cloned(owner, child.pid);
             tree.running(child.pid, child.pidfd);
             Ok(())
         }
@@ -143,7 +144,7 @@ fn launch(
             // Whether it has a session of its own was decided long ago, but is told only with the rest.
             let session_error =
                 (dsh_subprocess_sys::table::session_of(pid) != Some(pid)).then_some(Errno::PERM);
-            tree.cloned(owner(leaf, pid, session_error, born), pid);
+            tree.cloned(owner(machine, leaf, pid, session_error, born), pid);
             follow(tree, pending, asked);
             Ok(())
         }
@@ -227,13 +228,24 @@ fn follow(tree: &Arc<Tree>, pending: dsh_subprocess_sys::spawn::Pending, asked: 
     }
 }
 
-fn owner(leaf: Option<Leaf>, pid: Pid, session_error: Option<Errno>, born: Instant) -> Owner {
+fn owner(
+    machine: &Machine,
+    leaf: Option<Leaf>,
+    pid: Pid,
+    session_error: Option<Errno>,
+    born: Instant,
+) -> Owner {
     if let Some(errno) = session_error {
         tracing::warn!(%errno, "the child has no session of its own");
     }
     match leaf {
         Some(leaf) => Owner::Cgroup(leaf),
-        None => Owner::Session(SessionOwner::new(pid, session_error.is_none(), born)),
+        None => Owner::Session(SessionOwner::new(
+            pid,
+            session_error.is_none(),
+            born,
+            machine.reserve(),
+        )),
     }
 }
 

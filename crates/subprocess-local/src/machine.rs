@@ -18,7 +18,7 @@ use crate::builder::DataTransport;
 use crate::environment::AmbientEnvironment;
 use crate::janitor::Record;
 use crate::orphans::Orphans;
-use crate::owner::{self, Leaves};
+use crate::owner::{self, Leaves, Reserve};
 use crate::promise::Promise;
 use crate::reactor::{Reactor, lock};
 use crate::spill::SpillDirectory;
@@ -42,6 +42,8 @@ pub(crate) struct Machine {
     /// What the trees leave to this process, where that is to be reaped.
     pub(crate) orphans: Option<Arc<Orphans>>,
     pub(crate) session: Session,
+    /// For looks at the trees that a process group owns; the other owners have their own.
+    reserve: OnceLock<Arc<Reserve>>,
     pub(crate) kill_bound: Duration,
     pub(crate) environment: AmbientEnvironment,
     pub(crate) data: DataTransport,
@@ -162,6 +164,7 @@ impl Machine {
             warden: parts.warden,
             orphans,
             session: parts.session,
+            reserve: OnceLock::new(),
             kill_bound: parts.kill_bound,
             environment: AmbientEnvironment::new(parts.scrub),
             data: parts.data,
@@ -283,6 +286,11 @@ impl Machine {
             self.belongings.remove();
         }
         self.shut_down();
+    }
+
+    /// Returns the descriptors that are kept for looks. They are opened for the first tree.
+    pub(crate) fn reserve(&self) -> Arc<Reserve> {
+        Arc::clone(self.reserve.get_or_init(|| Arc::new(Reserve::new())))
     }
 
     /// Whether a warden sees this process's end.

@@ -288,7 +288,7 @@ impl Leaf {
             blind: false,
         };
         for pid in pids {
-            look.take(pid, || true);
+            look.take(pid, &self.leaves.reserve, || true);
         }
         look
     }

@@ -59,12 +59,12 @@ impl Look {
     }
 
     /// Takes a process in, if it runs. `member` confirms it once it is held, and its number cannot change hands any more.
-    fn take(&mut self, pid: Pid, member: impl FnOnce() -> bool) {
+    fn take(&mut self, pid: Pid, reserve: &Reserve, member: impl FnOnce() -> bool) {
         if self.held.len() == WATCHED {
             self.more = true;
             return;
         }
-        match hold(pid) {
+        match hold(pid, reserve) {
             Held::Running(process) if member() => self.held.push((pid, process)),
             Held::Running(_) | Held::Gone => {}
             Held::Unwatchable => {
@@ -228,13 +228,16 @@ pub(crate) fn briefly(pid: Pid) -> Option<Member> {
 }
 
 /// Opens a process to watch it. A zombie has nothing left to watch.
-fn hold(pid: Pid) -> Held {
+fn hold(pid: Pid, reserve: &Reserve) -> Held {
     match pidfd::open(pid) {
         Ok(process) if pidfd::is_running(&process) => Held::Running(process),
         // ESRCH, or the number is now a thread's: it is gone.
         Ok(_) | Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Held::Gone,
-        // No descriptor to be had.
-        Err(_) => Held::Unwatchable,
+        // No descriptor to keep. One for a moment tells whether it is a zombie, which may stay one for long.
+        Err(_) => match reserve.surely(|| pidfd::open(pid).map(|process| pidfd::is_running(&process))) {
+            Ok(false) | Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Held::Gone,
+            Ok(true) | Err(_) => Held::Unwatchable,
+        },
     }
 }
 

@@ -3,13 +3,14 @@
 //! The target leads a new session, so its pid is the id of its session and of its process group. Those numbers stay taken
 //! as long as the target is a zombie or a member lives, so they cannot name strangers; the target is therefore reaped last.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use dsh_subprocess::Member;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::table::{self, Entry, Session};
 
-use super::{Look, member, send};
+use super::{Look, Reserve, member, send};
 
 /// Processes outside the session that are looked at for having left it.
 const STRANGERS: usize = 256;
@@ -46,6 +47,8 @@ pub(crate) struct SessionOwner {
     pinned: bool,
     /// Descendants that had a session of their own when the tree was terminated.
     escaped: Vec<Escaped>,
+    /// Shared by all trees of the runtime.
+    reserve: Arc<Reserve>,
 }
 
 /// A process that left the session. The start time tells it from a later one with its number.
@@ -56,7 +59,7 @@ struct Escaped {
 }
 
 impl SessionOwner {
-    pub(crate) fn new(leader: Pid, has_session: bool, born: Instant) -> Self {
+    pub(crate) fn new(leader: Pid, has_session: bool, born: Instant, reserve: Arc<Reserve>) -> Self {
         // Numbers that mean "everybody" or "init" are no group to signal, however they came about.
         let usable = has_session && leader != Pid::INIT;
         Self {
@@ -64,6 +67,7 @@ impl SessionOwner {
             session: usable.then(|| Session::new(leader, born)),
             pinned: true,
             escaped: Vec::new(),
+            reserve,
         }
     }
 
@@ -96,7 +100,7 @@ impl SessionOwner {
 
     pub(super) fn look(&self) -> Look {
         let mut look = Look::default();
-        self.members(|pid| look.take(pid, || self.is_member(pid)));
+        self.members(|pid| look.take(pid, &self.reserve, || self.is_member(pid)));
         look
     }
 
