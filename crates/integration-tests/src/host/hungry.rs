@@ -1,6 +1,7 @@
 //! Scenarios about a host whose descriptors run out while it has trees.
 
 use std::error::Error;
+use std::fs::File;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -16,30 +17,37 @@ use super::{Peculiar, Report, announced, next_line, spec};
 use crate::facts::open_descriptors;
 
 /// The host may open so many more descriptors, until this value is dropped.
-pub(super) struct Hunger(u64, u64);
+pub(super) struct Hunger {
+    before: (u64, u64),
+    _taken: Vec<File>,
+}
 
 impl Hunger {
     pub(super) fn begin(free: usize) -> Result<Self, Box<dyn Error>> {
-        let open: Vec<u64> = open_descriptors()?
+        let before = getrlimit(Resource::RLIMIT_NOFILE)?;
+        // A limit binds the numbers. What is open above it stays open, but gives nothing back that can be used again; so
+        // the limit is above all that is open, and the gaps below are filled.
+        let highest = open_descriptors()?
             .into_iter()
-            // The listing's own descriptor is closed by now.
-            .filter(|(_, target)| !target.ends_with("/fd"))
-            .map(|(number, _)| number.into())
-            .collect();
-        // A limit binds the numbers, and what is open above it stays open.
-        let limit = (0..)
-            .filter(|number| !open.contains(number))
-            .nth(free)
-            .ok_or("there are infinitely many numbers")?;
-        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-        setrlimit(Resource::RLIMIT_NOFILE, limit, hard)?;
-        Ok(Self(soft, hard))
+            .map(|(number, _)| u64::from(number))
+            .max()
+            .ok_or("something is open")?;
+        setrlimit(Resource::RLIMIT_NOFILE, highest + 1 + free as u64, before.1)?;
+        let mut taken = Vec::new();
+        while let Ok(file) = File::open("/dev/null") {
+            taken.push(file);
+        }
+        taken.truncate(taken.len() - free);
+        Ok(Self {
+            before,
+            _taken: taken,
+        })
     }
 }
 
 impl Drop for Hunger {
     fn drop(&mut self) {
-        setrlimit(Resource::RLIMIT_NOFILE, self.0, self.1).expect("it was the limit before");
+        setrlimit(Resource::RLIMIT_NOFILE, self.before.0, self.before.1).expect("it was the limit before");
     }
 }
 
