@@ -28,7 +28,7 @@ pub(crate) struct Chosen {
 /// The mechanisms that own a whole tree, strongest first. An orphan of a tree that the control group owns comes to the
 /// nearest subreaper: where that is this process, it would be left with zombies, so the reaper is the first there.
 pub(crate) fn order() -> [Mechanism; 2] {
-    if orphans::come_to_init() || orphans::come_to_subreaper() {
+    if orphans::come_here() {
         [Mechanism::Reaper, Mechanism::Cgroup]
     } else {
         [Mechanism::Cgroup, Mechanism::Reaper]

@@ -113,13 +113,13 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// The warden that was to start the target ended, or never answered.
-pub(crate) fn lost_warden(how: &str) -> Error {
+pub(crate) fn lost_warden(how: &str, started: MayHaveStarted) -> Error {
     Error::new(
         ErrorKind::OwnershipLost,
         "spawn",
         format!("the warden that was to start the target {how}; whatever it started is ended"),
     )
-    .with_started(MayHaveStarted::Unknown)
+    .with_started(started)
 }
 
 /// A child that never reached its program.

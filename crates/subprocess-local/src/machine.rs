@@ -151,7 +151,8 @@ impl Machine {
         let removed = Arc::clone(&belongings);
         let reactor = Reactor::start("dsh-io", left, move || removed.remove())?;
         if let Some(warden) = &parts.warden {
-            warden.watch(&reactor)?;
+            // Nobody else would end the thread.
+            warden.watch(&reactor).inspect_err(|_| reactor.close())?;
         }
         if let Some(orphans) = &orphans {
             orphans.watch(&reactor);

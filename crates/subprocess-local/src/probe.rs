@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd;
@@ -145,7 +145,12 @@ pub(crate) fn reaper(kernel: Kernel, session: Session, null: &OwnedFd) -> Result
         cgroup: None,
         join_cgroup: None,
     };
-    match warden.launch(&program, order, Duration::ZERO, Duration::from_secs(5)) {
+    match warden.launch(
+        &program,
+        order,
+        Duration::ZERO,
+        Instant::now() + Duration::from_secs(5),
+    ) {
         Ok(Launched::Failed(failure)) if failure.step == FailedStep::Exec => {
             wardens.give_back(warden);
             Ok(wardens)

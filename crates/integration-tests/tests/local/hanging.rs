@@ -113,6 +113,11 @@ fn as_root_on_cgroup_a_hanging_exec_holds_up_nobody_else() {
 }
 
 #[test]
+fn as_root_on_reaper_a_hanging_exec_holds_up_nobody_else() {
+    a_hanging_exec_holds_up_nobody_else(Tier::Reaper);
+}
+
+#[test]
 fn as_root_on_process_group_a_hanging_exec_holds_up_nobody_else() {
     a_hanging_exec_holds_up_nobody_else(Tier::ProcessGroup);
 }
@@ -159,6 +164,11 @@ fn as_root_on_cgroup_a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back()
 }
 
 #[test]
+fn as_root_on_reaper_a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back() {
+    a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back(Tier::Reaper);
+}
+
+#[test]
 fn as_root_on_process_group_a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back() {
     a_waker_that_uses_its_handle_at_a_failed_spawn_comes_back(Tier::ProcessGroup);
 }
@@ -189,6 +199,11 @@ fn a_hanging_exec_can_be_terminated(tier: Tier) {
 #[test]
 fn as_root_on_cgroup_a_hanging_exec_can_be_terminated() {
     a_hanging_exec_can_be_terminated(Tier::Cgroup);
+}
+
+#[test]
+fn as_root_on_reaper_a_hanging_exec_can_be_terminated() {
+    a_hanging_exec_can_be_terminated(Tier::Reaper);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A spec on its way to a running child by way of a tree warden.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dsh_subprocess::Error;
+use dsh_subprocess::{Error, MayHaveStarted};
 use dsh_subprocess_sys::spawn::{Launch, Program};
 
 use super::{Launched, RuntimeWarden};
@@ -23,10 +23,12 @@ pub(crate) fn launch(
     grace: Duration,
     bound: Duration,
 ) -> Result<(), Error> {
+    // One for all attempts: the caller waits for as long as it would for a single one.
+    let deadline = Instant::now() + bound;
     for _ in 0..ATTEMPTS {
         let mut warden = wardens.tree().map_err(|refused| failure::no_warden(&refused))?;
         let launched = warden
-            .launch(&program, order, grace, bound)
+            .launch(&program, order, grace, deadline)
             .map_err(|error| failure::unlaunched(&error))?;
         match launched {
             Launched::Running { pid, session_error } => {
@@ -61,13 +63,21 @@ pub(crate) fn launch(
             Launched::Lost => {
                 return Err(match wardens.refusal() {
                     Some(errno) => failure::no_child("a warden for the tree", errno),
-                    None => failure::lost_warden("ended"),
+                    None => failure::lost_warden("ended", MayHaveStarted::Unknown),
                 });
             }
-            Launched::Silent => return Err(failure::lost_warden("does not answer")),
+            Launched::Silent { told } => {
+                let started = if told {
+                    MayHaveStarted::Unknown
+                } else {
+                    MayHaveStarted::No
+                };
+                return Err(failure::lost_warden("does not answer", started));
+            }
         }
     }
     Err(failure::lost_warden(
         "was killed, time after time, before it heard of it",
+        MayHaveStarted::No,
     ))
 }

@@ -61,7 +61,10 @@ pub(crate) enum Launched {
     /// The warden ended meanwhile, and whether the target ran is not known.
     Lost,
     /// It does not answer.
-    Silent,
+    Silent {
+        /// Whether it was told what to start, and may come to that yet.
+        told: bool,
+    },
 }
 
 impl TreeWarden {
@@ -80,8 +83,8 @@ impl TreeWarden {
         self.pid
     }
 
-    /// Has a target started, and waits until it runs, for at most `bound`. `grace` is what its tree gets should this process
-    /// end.
+    /// Has a target started, and waits until it runs, but no longer than until `deadline`. `grace` is what its tree gets
+    /// should this process end.
     ///
     /// # Errors
     ///
@@ -91,9 +94,8 @@ impl TreeWarden {
         program: &Program,
         launch: Launch<'_>,
         grace: Duration,
-        bound: Duration,
+        deadline: Instant,
     ) -> Result<Launched, LaunchError> {
-        let deadline = Instant::now() + bound;
         while self.busy {
             // It is about to say so: it is being forked, or has said that a tree is gone or a launch has failed, and tidies up.
             match self.hear() {
@@ -103,7 +105,7 @@ impl TreeWarden {
                 None => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() || !self.link.wait(left).unwrap_or(false) {
-                        return Ok(Launched::Deaf);
+                        return Ok(Launched::Silent { told: false });
                     }
                 }
             }
@@ -130,7 +132,7 @@ impl TreeWarden {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || !self.link.wait(left).unwrap_or(false) {
-                return Ok(Launched::Silent);
+                return Ok(Launched::Silent { told: true });
             }
         }
     }

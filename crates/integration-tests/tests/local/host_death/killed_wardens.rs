@@ -1,10 +1,11 @@
 //! A warden is killed before the host: what it held is ended or held by another one, and the host goes on.
 
+use dsh_subprocess::{ErrorKind, MayHaveStarted, SubprocessRuntime};
 use nix::sys::signal::Signal;
 
 use super::scene::{GRACE, LONG, Scene, signal_to};
 use super::{Place, in_each_place, wardens};
-use crate::fixture::{Tier, alive, eventually, group_of, row};
+use crate::fixture::{Case, Tier, alive, eventually, group_of, row, within};
 
 in_each_place! {
     issue_3_a_killed_runtime_warden_is_replaced_and_the_next_one_sees_the_host_end,
@@ -110,4 +111,37 @@ fn on_reaper_issue_3_trees_end_when_the_runtime_warden_and_the_host_are_killed()
     mortal.assert_gone(&[]);
     scene.assert_asked_once("log");
     mortal.assert_no_warden();
+}
+
+/// A runtime warden that was stopped makes no tree warden. A spawn waits for one as long as it would for its target, says that
+/// nothing was started, and the next finds everything in order once the warden goes on.
+#[test]
+fn on_reaper_issue_3_a_stopped_runtime_warden_holds_a_spawn_up_for_one_bound_only() {
+    // Other tests may be in this process.
+    let others = wardens::of(std::process::id());
+    let case = Case::new(Tier::Reaper);
+    let made = wardens::of(std::process::id());
+    let runtime = made
+        .iter()
+        .copied()
+        .find(|&warden| {
+            !others.contains(&warden) && row(warden).is_some_and(|row| !made.contains(&row.parent))
+        })
+        .expect("the runtime has a warden");
+    signal_to(runtime, Signal::SIGSTOP);
+    // The idle tree warden takes this; the one that is made ahead after it is never forked.
+    let first = case.spawn(case.probe(["sleep"]));
+    let second = case
+        .runtime
+        .spawn(case.probe(["exit", "0"]))
+        .expect("the spec is valid");
+    let error = within(second.started()).expect_err("nobody could start it");
+    signal_to(runtime, Signal::SIGCONT);
+    assert_eq!(error.kind(), ErrorKind::OwnershipLost, "{error}");
+    assert_eq!(error.started(), MayHaveStarted::No, "{error}");
+    assert!(error.to_string().contains("does not answer"), "{error}");
+    let (outcome, _) = case.run(case.probe(["exit", "0"]));
+    assert!(outcome.success());
+    within(first.terminate()).expect("the tree ends");
+    case.assert_gone();
 }
