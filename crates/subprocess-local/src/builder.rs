@@ -19,6 +19,8 @@ use crate::spill::{SpillDirectory, SpillPlaces};
 
 /// How long the end of a tree is waited for after `SIGKILL`, unless told otherwise.
 const KILL_BOUND: Duration = Duration::from_secs(5);
+/// How long a write to a terminal may get no further, unless told otherwise.
+const WRITE_BOUND: Duration = Duration::from_secs(5);
 /// What all spilled streams of a runtime may take, unless told otherwise.
 const SPILL_TOTAL: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -184,6 +186,7 @@ pub struct LocalRuntimeBuilder {
     session: SessionChoice,
     without: Vec<KernelFeature>,
     kill_bound: Duration,
+    write_bound: Duration,
     reap_orphans: bool,
     scrub: Scrub,
     data: DataTransport,
@@ -197,6 +200,7 @@ impl Default for LocalRuntimeBuilder {
             session: SessionChoice::Own,
             without: Vec::new(),
             kill_bound: KILL_BOUND,
+            write_bound: WRITE_BOUND,
             reap_orphans: false,
             scrub: Scrub::default(),
             data: DataTransport::default(),
@@ -232,6 +236,13 @@ impl LocalRuntimeBuilder {
     /// not set, and at most [`MAX_GRACE`](dsh_subprocess::MAX_GRACE).
     pub fn kill_bound(mut self, bound: Duration) -> Self {
         self.kill_bound = bound;
+        self
+    }
+
+    /// Sets how long a write to a terminal may get no further before it is refused. 5 s where it is not set, and at most
+    /// [`MAX_GRACE`](dsh_subprocess::MAX_GRACE).
+    pub fn write_bound(mut self, bound: Duration) -> Self {
+        self.write_bound = bound;
         self
     }
 
@@ -336,6 +347,7 @@ impl LocalRuntimeBuilder {
             warden,
             session,
             kill_bound: self.kill_bound,
+            write_bound: self.write_bound,
             reap_orphans: self.reap_orphans,
             scrub: self.scrub,
             data: self.data,

@@ -82,8 +82,8 @@ impl ProcessDriver for LocalProcess {
             let everyone = members.iter().copied().chain(others).filter(|pid| *pid != itself);
             let mut holders = Vec::new();
             for pid in everyone {
-                for &(stream, inode) in &held {
-                    if holders.len() < NAMED && table::holds_pipe(pid, inode) {
+                for &(stream, medium) in &held {
+                    if holders.len() < NAMED && medium.is_held_by(pid) {
                         holders.extend(owner::member(pid).map(|member| Holder::new(member, stream)));
                     }
                 }

@@ -47,6 +47,22 @@ pub(crate) fn no_child_io(what: &str, cause: &io::Error) -> Error {
     no_child(what, Errno::from_io_error(cause).unwrap_or(Errno::IO))
 }
 
+/// No terminal could be made.
+pub(crate) fn no_terminal(errno: Errno) -> Error {
+    let (kind, cause) = match errno {
+        Errno::NOSPC => (
+            ErrorKind::ResourceExhausted,
+            "this machine has no terminal left (/proc/sys/kernel/pty/max)".to_owned(),
+        ),
+        Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::IO => (
+            ErrorKind::Unsupported,
+            format!("/dev/ptmx gives none ({})", io::Error::from(errno)),
+        ),
+        other => return no_child("a terminal", other),
+    };
+    error(kind, format!("a terminal could not be made: {cause}"), errno)
+}
+
 fn descriptors() -> String {
     match limits::descriptors().0 {
         Some(limit) => format!("this process has no file descriptor left (its limit is {limit})"),
@@ -161,6 +177,14 @@ pub(crate) fn exec(failure: &ExecFailure, program: &Program, asked: &Asked) -> E
         FailedStep::Limits => error(
             ErrorKind::Os,
             format!("the child's resource limits could not be set: {}", cause(errno)),
+            errno,
+        ),
+        FailedStep::ControllingTerminal => error(
+            ErrorKind::Os,
+            format!(
+                "the terminal could not be made the controlling one of the child's session: {}",
+                cause(errno)
+            ),
             errno,
         ),
     }

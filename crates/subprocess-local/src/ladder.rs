@@ -9,6 +9,8 @@ enum Step {
     /// Nobody asked for its end.
     #[default]
     Idle,
+    /// `SIGTERM` was sent to every member but the target.
+    AskedOthers { until: Instant },
     /// `SIGTERM` was sent.
     Asked { kill_at: Instant },
     /// `SIGKILL` was sent.
@@ -24,6 +26,10 @@ enum Step {
 pub(crate) enum Act {
     /// Nothing.
     Rest,
+    /// Send `SIGTERM`, then `SIGCONT`, to every member but the target.
+    AskOthers,
+    /// Send `SIGKILL` to those members; and then as [`Ask`](Self::Ask).
+    KillOthersAndAsk,
     /// Send `SIGTERM`, then `SIGCONT`, to every member.
     Ask,
     /// Send `SIGKILL` to every member.
@@ -38,6 +44,8 @@ pub(crate) struct Ladder {
     step: Step,
     grace: Duration,
     bound: Duration,
+    /// Whether the target is asked only when the others are gone, or their grace is over.
+    target_last: bool,
 }
 
 impl Ladder {
@@ -47,13 +55,25 @@ impl Ladder {
             step: Step::Idle,
             grace,
             bound,
+            target_last: false,
         }
+    }
+
+    /// Has the target asked last, with a grace of its own.
+    pub(crate) fn set_target_last(&mut self) {
+        self.target_last = true;
     }
 
     /// Somebody wants the tree ended. Only the first time counts, and the first after members were found to outlive
     /// `SIGKILL`: what kept them alive may have changed.
     pub(crate) fn terminate(&mut self, now: Instant) -> Act {
         match self.step {
+            Step::Idle if self.target_last => {
+                self.step = Step::AskedOthers {
+                    until: now + self.grace,
+                };
+                Act::AskOthers
+            }
             Step::Idle => {
                 self.step = Step::Asked {
                     kill_at: now + self.grace,
@@ -66,14 +86,35 @@ impl Ladder {
                 };
                 Act::Kill
             }
-            Step::Asked { .. } | Step::Killed { .. } | Step::Gone => Act::Rest,
+            Step::AskedOthers { .. } | Step::Asked { .. } | Step::Killed { .. } | Step::Gone => Act::Rest,
+        }
+    }
+
+    /// The members that were asked before the target are gone.
+    pub(crate) fn others_gone(&mut self, now: Instant) -> Act {
+        match self.step {
+            Step::AskedOthers { .. } => {
+                self.step = Step::Asked {
+                    kill_at: now + self.grace,
+                };
+                Act::Ask
+            }
+            _ => Act::Rest,
+        }
+    }
+
+    /// The target has ended: from now on all members are alike. Those that were asked have the rest of their grace.
+    pub(crate) fn target_ended(&mut self) {
+        self.target_last = false;
+        if let Step::AskedOthers { until } = self.step {
+            self.step = Step::Asked { kill_at: until };
         }
     }
 
     /// The tree is to be ended without grace.
     pub(crate) fn kill(&mut self, now: Instant) -> Act {
         match self.step {
-            Step::Idle | Step::Asked { .. } => {
+            Step::Idle | Step::AskedOthers { .. } | Step::Asked { .. } => {
                 self.step = Step::Killed {
                     overdue_at: now + self.bound,
                 };
@@ -87,6 +128,12 @@ impl Ladder {
     /// Time has passed.
     pub(crate) fn elapse(&mut self, now: Instant) -> Act {
         match self.step {
+            Step::AskedOthers { until } if until <= now => {
+                self.step = Step::Asked {
+                    kill_at: now + self.grace,
+                };
+                Act::KillOthersAndAsk
+            }
             Step::Asked { kill_at } if kill_at <= now => self.kill(now),
             Step::Killed { overdue_at } if overdue_at <= now => {
                 self.step = Step::Overdue;
@@ -99,6 +146,7 @@ impl Ladder {
     /// When [`elapse`](Self::elapse) has something to do.
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.step {
+            Step::AskedOthers { until } => Some(until),
             Step::Asked { kill_at } => Some(kill_at),
             Step::Killed { overdue_at } => Some(overdue_at),
             Step::Idle | Step::Overdue | Step::Gone => None,
@@ -114,7 +162,7 @@ impl Ladder {
     pub(crate) fn is_terminating(&self) -> bool {
         matches!(
             self.step,
-            Step::Asked { .. } | Step::Killed { .. } | Step::Overdue
+            Step::AskedOthers { .. } | Step::Asked { .. } | Step::Killed { .. } | Step::Overdue
         )
     }
 
@@ -162,8 +210,49 @@ mod tests {
         assert_eq!(ladder, before);
     }
 
+    #[test]
+    fn item_93_the_target_of_a_terminal_is_asked_when_the_others_are_gone() {
+        let start = Instant::now();
+        let mut ladder = Ladder::new(GRACE, BOUND);
+        ladder.set_target_last();
+        assert_eq!(ladder.terminate(start), Act::AskOthers);
+        assert_eq!(ladder.terminate(start), Act::Rest);
+        let later = start + GRACE / 2;
+        assert_eq!(ladder.others_gone(later), Act::Ask);
+        assert_eq!(ladder.others_gone(later), Act::Rest);
+        assert_eq!(ladder.due(), Some(later + GRACE));
+        assert_eq!(ladder.elapse(later + GRACE), Act::Kill);
+    }
+
+    #[test]
+    fn item_93_the_target_of_a_terminal_has_a_grace_of_its_own() {
+        let start = Instant::now();
+        let mut ladder = Ladder::new(GRACE, BOUND);
+        ladder.set_target_last();
+        ladder.terminate(start);
+        assert_eq!(ladder.elapse(start + GRACE), Act::KillOthersAndAsk);
+        assert_eq!(ladder.elapse(start + GRACE * 2), Act::Kill);
+    }
+
+    #[test]
+    fn item_93_after_the_targets_end_all_members_are_alike() {
+        let start = Instant::now();
+        let mut ladder = Ladder::new(GRACE, BOUND);
+        ladder.set_target_last();
+        let mut asked = ladder;
+        asked.terminate(start);
+        asked.target_ended();
+        assert_eq!(asked.due(), Some(start + GRACE));
+        assert_eq!(asked.elapse(start + GRACE), Act::Kill);
+        ladder.target_ended();
+        assert_eq!(ladder.terminate(start), Act::Ask);
+    }
+
     #[derive(Clone, Debug)]
     enum Event {
+        TargetLast,
+        OthersGone,
+        TargetEnded,
         Terminate,
         Kill,
         Elapse(u64),
@@ -172,6 +261,9 @@ mod tests {
 
     fn events() -> impl Strategy<Value = Vec<Event>> {
         let event = prop_oneof![
+            Just(Event::TargetLast),
+            Just(Event::OthersGone),
+            Just(Event::TargetEnded),
             Just(Event::Terminate),
             Just(Event::Kill),
             (0_u64..10_000).prop_map(Event::Elapse),
@@ -188,6 +280,9 @@ mod tests {
             let mut gone = false;
             for event in events {
                 let act = match event {
+                    Event::TargetLast => { ladder.set_target_last(); Act::Rest }
+                    Event::OthersGone => ladder.others_gone(now),
+                    Event::TargetEnded => { ladder.target_ended(); Act::Rest }
                     Event::Terminate => ladder.terminate(now),
                     Event::Kill => ladder.kill(now),
                     Event::Elapse(ms) => { now += Duration::from_millis(ms); ladder.elapse(now) }
@@ -204,21 +299,25 @@ mod tests {
         fn term_is_sent_at_most_once_and_never_after_kill(events in events()) {
             let mut now = Instant::now();
             let mut ladder = Ladder::new(GRACE, BOUND);
-            let (mut asked, mut killed) = (0, 0);
+            let (mut others, mut asked, mut killed) = (0, 0, 0);
             for event in events {
                 let act = match event {
+                    Event::TargetLast => { ladder.set_target_last(); Act::Rest }
+                    Event::OthersGone => ladder.others_gone(now),
+                    Event::TargetEnded => { ladder.target_ended(); Act::Rest }
                     Event::Terminate => ladder.terminate(now),
                     Event::Kill => ladder.kill(now),
                     Event::Elapse(ms) => { now += Duration::from_millis(ms); ladder.elapse(now) }
                     Event::Gone => { ladder.gone(); Act::Rest }
                 };
                 match act {
-                    Act::Ask => { asked += 1; prop_assert_eq!(killed, 0); }
+                    Act::Ask | Act::KillOthersAndAsk => { asked += 1; prop_assert_eq!(killed, 0); }
+                    Act::AskOthers => { others += 1; prop_assert_eq!(asked + killed, 0); }
                     Act::Kill => killed += 1,
                     Act::Rest | Act::ReportSurvivors => {}
                 }
             }
-            prop_assert!(asked <= 1);
+            prop_assert!(asked <= 1 && others <= 1);
         }
 
         #[test]
@@ -227,6 +326,9 @@ mod tests {
             let mut ladder = Ladder::new(GRACE, BOUND);
             for event in events {
                 match event {
+                    Event::TargetLast => ladder.set_target_last(),
+                    Event::OthersGone => { ladder.others_gone(now); }
+                    Event::TargetEnded => ladder.target_ended(),
                     Event::Terminate => { ladder.terminate(now); }
                     Event::Kill => { ladder.kill(now); }
                     Event::Elapse(ms) => { now += Duration::from_millis(ms); ladder.elapse(now); }

@@ -2,19 +2,22 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{
-    CONTROL_VARIABLE, Collect, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Mechanism, Output,
-    PipeReader, PipeWriter, Process, ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldString,
+    CONTROL_VARIABLE, Collector, ControlPipe, Error, ErrorKind, ErrorOutput, Mechanism, Output, OutputReader,
+    PipeReader, PipeWriter, Process, ProcessStreams, SpawnSpec, SpillSource, Stdin, StreamName, WorldPath,
+    WorldString,
 };
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::pidfd::Pid;
 use dsh_subprocess_sys::pipe::{self, Pipe};
-use dsh_subprocess_sys::spawn::{Descriptor, FailedStep, Launch, Program, StartError, Started, start};
+use dsh_subprocess_sys::spawn::{
+    Descriptor, FailedStep, Launch, Program, Session, StartError, Started, start,
+};
 use dsh_subprocess_sys::steps::{Step, step};
 
 use crate::builder::DataTransport;
@@ -37,7 +40,7 @@ const CONTROL_DESCRIPTOR: &str = "3";
 const HANDSHAKE: Duration = Duration::from_secs(1);
 
 /// What one of the child's descriptors becomes, owned until the clone.
-enum ChildEnd {
+pub(crate) enum ChildEnd {
     Null,
     Inherit,
     Merge,
@@ -55,24 +58,64 @@ impl ChildEnd {
     }
 }
 
+/// What the child's descriptors become, owned until the clone.
+pub(crate) enum ChildEnds {
+    /// The standard ones, each by itself, and a control descriptor.
+    Streams {
+        stdio: [ChildEnd; 3],
+        control: Option<OwnedFd>,
+    },
+    /// All three are one terminal, which is the child's controlling one.
+    Terminal(OwnedFd),
+}
+
+impl ChildEnds {
+    fn stdio<'fd>(&'fd self, null: &'fd OwnedFd) -> [Descriptor<'fd>; 3] {
+        match self {
+            Self::Streams { stdio, .. } => [&stdio[0], &stdio[1], &stdio[2]].map(|end| end.descriptor(null)),
+            Self::Terminal(slave) => [Descriptor::From(slave.as_fd()); 3],
+        }
+    }
+
+    fn control(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Streams { control, .. } => control.as_ref().map(AsFd::as_fd),
+            Self::Terminal(_) => None,
+        }
+    }
+
+    fn session(&self, machine: &Machine) -> Session {
+        match self {
+            Self::Streams { .. } => machine.session,
+            Self::Terminal(_) => Session::OwnTerminal,
+        }
+    }
+}
+
 /// Starts a tree. An error is something known without asking the world; every other failure is in the handle.
 pub(crate) fn spawn(machine: &Arc<Machine>, spec: SpawnSpec) -> Result<Process, Error> {
     machine.check_usable("spawn")?;
     spec.validate()?;
-    if !spec.cwd.as_bytes().starts_with(b"/") {
-        let message = format!(
-            "the working directory {} is relative: it must be absolute",
-            failure::shown(spec.cwd.as_bytes())
-        );
-        return Err(Error::new(ErrorKind::InvalidSpec, "spawn", message));
-    }
-    let tree = machine.new_tree(&spec)?;
+    absolute(&spec.cwd)?;
+    let tree = machine.new_tree(&spec.env, spec.grace, spec.drain, &spec.cancel)?;
     let mut streams = ProcessStreams::default();
     let result = launch(machine, &tree, spec, &mut streams);
     if let Err(error) = result {
         tree.failed(&error);
     }
     Ok(Process::new(Arc::new(LocalProcess(tree)), streams))
+}
+
+/// Refuses a working directory that would depend on where the host is.
+pub(crate) fn absolute(cwd: &WorldPath) -> Result<(), Error> {
+    if cwd.as_bytes().starts_with(b"/") {
+        return Ok(());
+    }
+    let message = format!(
+        "the working directory {} is relative: it must be absolute",
+        failure::shown(cwd.as_bytes())
+    );
+    Err(Error::new(ErrorKind::InvalidSpec, "spawn", message))
 }
 
 fn launch(
@@ -83,9 +126,11 @@ fn launch(
 ) -> Result<(), Error> {
     // All of the handle's streams exist whatever fails below, so every step is taken before its failure is looked at.
     let stdin = stdin(tree, &spec.stdin, streams);
-    let stdout = output(tree, &spec.stdout, StreamName::Stdout, streams);
+    let ours = (&mut streams.stdout, &mut streams.collected_stdout);
+    let stdout = output(tree, &spec.stdout, StreamName::Stdout, ours);
+    let ours = (&mut streams.stderr, &mut streams.collected_stderr);
     let stderr = match &spec.stderr {
-        ErrorOutput::Own(own) => output(tree, own, StreamName::Stderr, streams),
+        ErrorOutput::Own(own) => output(tree, own, StreamName::Stderr, ours),
         ErrorOutput::Merge => Ok(ChildEnd::Merge),
     };
     let control = if spec.control {
@@ -95,35 +140,40 @@ fn launch(
     };
     let pipe = |error: io::Error| failure::no_child_io("a pipe to the child", &error);
     let control = control.map_err(pipe)?;
-    let ends = [stdin.map_err(pipe)?, stdout.map_err(pipe)?, stderr.map_err(pipe)?];
+    let stdio = [stdin.map_err(pipe)?, stdout.map_err(pipe)?, stderr.map_err(pipe)?];
 
-    step(Step::PipesMade);
     let environment = environment(machine, &spec);
     let asked = Asked {
         argv: spec.argv,
         cwd: spec.cwd,
         environment,
     };
+    begin(tree, ChildEnds::Streams { stdio, control }, asked, spec.grace)
+}
+
+/// Starts the target of a tree whose descriptors are there.
+pub(crate) fn begin(tree: &Arc<Tree>, ends: ChildEnds, asked: Asked, grace: Duration) -> Result<(), Error> {
+    let machine = &tree.machine;
+    step(Step::PipesMade);
     if machine.mechanism == Mechanism::Reaper
         && let Some(wardens) = &machine.warden
     {
         let program = program_for_warden(&asked);
-        let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
         let order = Launch {
-            stdio,
-            control: control.as_ref().map(AsFd::as_fd),
-            session: machine.session,
+            stdio: ends.stdio(&machine.null),
+            control: ends.control(),
+            session: ends.session(machine),
             cgroup: None,
             join_cgroup: None,
         };
-        return warden::launch(tree, wardens, (program, asked), order, spec.grace, HANDSHAKE);
+        return warden::launch(tree, wardens, (program, asked), order, grace, HANDSHAKE);
     }
     if let Some(warden) = &machine.warden {
         warden.keep_up();
     }
-    let Cloned { started, leaf, born } = clone(machine, &asked, &ends, control.as_ref(), spec.grace)?;
+    let Cloned { started, leaf, born } = clone(machine, &asked, &ends, grace)?;
     // The child has its copies now; ours would keep the streams from ending.
-    drop((ends, control));
+    drop(ends);
     match started {
         Err(error) => {
             give_back(leaf);
@@ -160,15 +210,8 @@ struct Cloned {
 }
 
 /// Clones the child into a leaf of its own, where the runtime has leaves.
-fn clone(
-    machine: &Machine,
-    asked: &Asked,
-    ends: &[ChildEnd; 3],
-    control: Option<&OwnedFd>,
-    grace: Duration,
-) -> Result<Cloned, Error> {
+fn clone(machine: &Machine, asked: &Asked, ends: &ChildEnds, grace: Duration) -> Result<Cloned, Error> {
     let group = |errno: Errno| failure::no_child("the cgroup of the tree", errno);
-    let stdio = [&ends[0], &ends[1], &ends[2]].map(|end| end.descriptor(&machine.null));
     loop {
         let mut leaf = machine
             .leaves
@@ -189,9 +232,9 @@ fn clone(
             None => (None, None),
         };
         let launch = Launch {
-            stdio,
-            control: control.map(AsFd::as_fd),
-            session: machine.session,
+            stdio: ends.stdio(&machine.null),
+            control: ends.control(),
+            session: ends.session(machine),
             cgroup,
             join_cgroup,
         };
@@ -356,7 +399,7 @@ fn output(
     tree: &Arc<Tree>,
     output: &Output,
     name: StreamName,
-    streams: &mut ProcessStreams,
+    (raw, collected): (&mut Option<PipeReader>, &mut Option<OutputReader>),
 ) -> io::Result<ChildEnd> {
     let machine = &tree.machine;
     match output {
@@ -375,15 +418,21 @@ fn output(
                 Ok((writer, end))
             });
             let (writer, end) = split(made, || PipeEnd::closed(&machine.reactor));
-            let reader = Some(PipeReader::new(RawReader(end)));
-            match name {
-                StreamName::Stdout => streams.stdout = reader,
-                StreamName::Stderr => streams.stderr = reader,
-            }
+            *raw = Some(PipeReader::new(RawReader(end)));
             writer.map(ChildEnd::Pipe)
         }
         Output::Collect(collect) => {
-            let (sink, spill) = collector(machine, collect, name, streams);
+            let spill = collect.spill.map(|spill| {
+                StreamSpill::new(
+                    Arc::clone(&machine.spills),
+                    Arc::clone(&machine.blocking),
+                    spill,
+                    name,
+                )
+            });
+            let source = spill.clone().map(|spill| spill as Arc<dyn SpillSource>);
+            let (sink, reader) = Collector::new(collect, source);
+            *collected = Some(reader);
             let Pipe { reader, writer } = host_reads()?;
             let stream = Stream::start(tree, reader, sink, collect.max_bytes, spill)?;
             tree.expect_stream(stream.inode);
@@ -391,33 +440,6 @@ fn output(
             Ok(ChildEnd::Pipe(writer))
         }
     }
-}
-
-fn collector(
-    machine: &Machine,
-    collect: &Collect,
-    name: StreamName,
-    streams: &mut ProcessStreams,
-) -> (Collector, Option<Arc<StreamSpill>>) {
-    let label = match name {
-        StreamName::Stdout => "stdout",
-        StreamName::Stderr => "stderr",
-    };
-    let spill = collect.spill.map(|spill| {
-        StreamSpill::new(
-            Arc::clone(&machine.spills),
-            Arc::clone(&machine.blocking),
-            spill,
-            label,
-        )
-    });
-    let source = spill.clone().map(|spill| spill as Arc<dyn SpillSource>);
-    let (collector, reader) = Collector::new(collect, source);
-    match name {
-        StreamName::Stdout => streams.collected_stdout = Some(reader),
-        StreamName::Stderr => streams.collected_stderr = Some(reader),
-    }
-    (collector, spill)
 }
 
 /// Makes a pipe whose reading end is the host's.

@@ -27,6 +27,7 @@ mod reactor;
 mod runtime;
 mod spill;
 mod stream;
+mod terminal;
 mod tree;
 mod warden;
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use dsh_subprocess::{Error, ErrorKind, Mechanism, Member, Ownership, Scrub, SpawnSpec};
+use dsh_subprocess::{EnvOverlay, Error, ErrorKind, Mechanism, Member, Ownership, Scrub};
 use dsh_subprocess_sys::identity;
 use dsh_subprocess_sys::kernel::Kernel;
 use dsh_subprocess_sys::pidfd::Pid;
 use dsh_subprocess_sys::spawn::Session;
+use tokio_util::sync::CancellationToken;
 
 use crate::blocking::Blocking;
 use crate::builder::DataTransport;
@@ -45,6 +46,8 @@ pub(crate) struct Machine {
     /// For looks at the trees that a process group owns; the other owners have their own.
     reserve: OnceLock<Arc<Reserve>>,
     pub(crate) kill_bound: Duration,
+    /// How long a write to a terminal may get no further.
+    pub(crate) write_bound: Duration,
     pub(crate) environment: AmbientEnvironment,
     pub(crate) data: DataTransport,
     pub(crate) reactor: Arc<Reactor>,
@@ -116,6 +119,7 @@ pub(crate) struct Parts {
     pub(crate) warden: Option<Arc<RuntimeWarden>>,
     pub(crate) session: Session,
     pub(crate) kill_bound: Duration,
+    pub(crate) write_bound: Duration,
     pub(crate) reap_orphans: bool,
     pub(crate) scrub: Scrub,
     pub(crate) data: DataTransport,
@@ -167,6 +171,7 @@ impl Machine {
             session: parts.session,
             reserve: OnceLock::new(),
             kill_bound: parts.kill_bound,
+            write_bound: parts.write_bound,
             environment: AmbientEnvironment::new(parts.scrub),
             data: parts.data,
             reactor,
@@ -201,20 +206,18 @@ impl Machine {
     }
 
     /// Makes a tree and counts it among the live ones, unless the runtime is disposed of.
-    pub(crate) fn new_tree(self: &Arc<Self>, spec: &SpawnSpec) -> Result<Arc<Tree>, Error> {
-        let variables = spec
-            .env
+    pub(crate) fn new_tree(
+        self: &Arc<Self>,
+        env: &EnvOverlay,
+        grace: Duration,
+        drain: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Tree>, Error> {
+        let variables = env
             .iter()
             .filter_map(|(name, value)| Some([name.as_bytes(), b"=", value.as_ref()?.as_bytes()].concat()));
         let id = self.next_tree.fetch_add(1, Ordering::Relaxed);
-        let tree = Tree::new(
-            self,
-            id,
-            spec.grace,
-            spec.drain,
-            &spec.cancel,
-            variables.collect(),
-        );
+        let tree = Tree::new(self, id, grace, drain, cancel, variables.collect());
         let mut trees = lock(&self.trees);
         if trees.closed {
             return Err(Error::new(

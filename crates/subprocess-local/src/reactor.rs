@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::task::Waker;
 use std::thread;
 use std::time::Instant;
 
@@ -23,6 +24,7 @@ use crate::feed::Feed;
 use crate::orphans::Orphans;
 use crate::raw_pipe::PipeEnd;
 use crate::stream::Stream;
+use crate::terminal::Master;
 use crate::tree::Tree;
 use crate::warden::{Adopted, RuntimeWarden};
 
@@ -53,6 +55,8 @@ pub(crate) enum Source {
     Feed(Arc<Feed>),
     /// A caller's end of a raw pipe.
     Pipe(Arc<PipeEnd>),
+    /// The host's end of a terminal.
+    Terminal(Arc<Master>),
     /// The socket of a tree's warden.
     TreeWarden(Arc<Tree>),
     /// The socket of the runtime's warden.
@@ -61,6 +65,15 @@ pub(crate) enum Source {
     Adopted(Arc<Adopted>),
     /// A member that has, and was to be looked for.
     Orphans(Arc<Orphans>),
+}
+
+/// What happens at a deadline.
+#[derive(Debug)]
+enum Alarm {
+    /// [`Tree::elapse`].
+    Tree(Weak<Tree>),
+    /// Somebody is woken.
+    Waker(Waker),
 }
 
 /// Names a deadline, so that it can be taken back.
@@ -75,7 +88,7 @@ pub(crate) struct Reactor {
     /// Locked by the thread that waits and serves. Nobody waits for this lock: whoever does not get it has nothing to do.
     drive: Mutex<Buffers>,
     sources: Mutex<HashMap<u64, Source>>,
-    timers: Mutex<BTreeMap<TimerKey, Weak<Tree>>>,
+    timers: Mutex<BTreeMap<TimerKey, Alarm>>,
     /// Sources to be served although nothing is ready.
     requests: Mutex<Vec<Source>>,
     /// What is left to do when everybody who waits has been told.
@@ -154,6 +167,14 @@ impl Reactor {
         Ok(())
     }
 
+    /// Watches a descriptor, which is watched already, for something else.
+    pub(crate) fn change(&self, fd: impl AsFd, token: u64, interest: Interest) {
+        // It takes no memory, and a forked child has no business here.
+        if identity::pid() == self.process {
+            let _ = self.poller.change(fd, token, interest);
+        }
+    }
+
     /// Stops watching a descriptor.
     pub(crate) fn forget(&self, fd: impl AsFd, token: u64) {
         // A forked child shares the set with its parent: what it drops must not leave the parent's set.
@@ -168,15 +189,24 @@ impl Reactor {
 
     /// Calls [`Tree::elapse`] at a moment.
     pub(crate) fn schedule(&self, at: Instant, tree: Weak<Tree>) -> TimerKey {
+        self.set_alarm(at, Alarm::Tree(tree))
+    }
+
+    /// Wakes somebody at a moment.
+    pub(crate) fn wake_at(&self, at: Instant, waker: Waker) -> TimerKey {
+        self.set_alarm(at, Alarm::Waker(waker))
+    }
+
+    fn set_alarm(&self, at: Instant, alarm: Alarm) -> TimerKey {
         let key = (at, self.token());
         let mut timers = lock(&self.timers);
-        timers.insert(key, tree);
+        timers.insert(key, alarm);
         self.set_clock(&timers, key);
         key
     }
 
     /// Sets the clock anew where this deadline is, or was, the first. No thread is woken for it.
-    fn set_clock(&self, timers: &BTreeMap<TimerKey, Weak<Tree>>, changed: TimerKey) {
+    fn set_clock(&self, timers: &BTreeMap<TimerKey, Alarm>, changed: TimerKey) {
         let first = timers.first_key_value().map(|(first, _)| *first);
         if first.is_none_or(|first| changed <= first) {
             self.poller
@@ -287,6 +317,7 @@ impl Reactor {
             Source::Stream(_)
             | Source::Feed(_)
             | Source::Pipe(_)
+            | Source::Terminal(_)
             | Source::Warden(_)
             | Source::Adopted(_)
             | Source::Orphans(_) => None,
@@ -298,6 +329,7 @@ impl Reactor {
             Source::Stream(stream) => stream.drain(self, chunk),
             Source::Feed(feed) => feed.write(),
             Source::Pipe(end) => end.ready(event.hung_up),
+            Source::Terminal(master) => master.ready(),
             Source::TreeWarden(tree) => tree.warden_spoke(),
             Source::Warden(warden) => warden.heard(),
             Source::Adopted(adopted) => adopted.ended(event.token),
@@ -319,18 +351,26 @@ impl Reactor {
                 let mut timers = lock(&self.timers);
                 match timers.first_entry() {
                     Some(first) if first.key().0 <= Instant::now() => {
-                        let (key, tree) = first.remove_entry();
+                        let (key, alarm) = first.remove_entry();
                         self.set_clock(&timers, key);
-                        Some((key, tree))
+                        Some((key, alarm))
                     }
                     _ => None,
                 }
             };
-            let Some((key, tree)) = due else { return };
-            if let Some(tree) = tree.upgrade()
-                && catch_unwind(AssertUnwindSafe(|| tree.elapse(key))).is_err()
-            {
-                tree.lost();
+            match due {
+                None => return,
+                Some((key, Alarm::Tree(tree))) => {
+                    if let Some(tree) = tree.upgrade()
+                        && catch_unwind(AssertUnwindSafe(|| tree.elapse(key))).is_err()
+                    {
+                        tree.lost();
+                    }
+                }
+                Some((_, Alarm::Waker(waker))) => {
+                    // Its panic was told by the panic hook, and is its owner's.
+                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                }
             }
         }
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use dsh_subprocess::{
     Capabilities, Error, ErrorKind, Lookup, MayHaveStarted, Ownership, Process, SpawnSpec, SubprocessRuntime,
-    WorldPath, WorldString,
+    Terminal, TerminalEnvironment, TerminalSpec, WorldPath, WorldString,
 };
 use dsh_subprocess_sys::pidfd::Signal;
 use futures_core::future::BoxFuture;
 
 use crate::machine::Machine;
 use crate::tree::Tree;
-use crate::{LocalRuntimeBuilder, drive, launch, lookup};
+use crate::{LocalRuntimeBuilder, drive, launch, lookup, terminal};
 
 /// The world of this machine.
 ///
@@ -199,6 +199,18 @@ impl SubprocessRuntime for LocalRuntime {
         launch::spawn(self.machine(), spec)
     }
 
+    fn spawn_terminal(&self, spec: TerminalSpec) -> BoxFuture<'static, Result<Terminal, Error>> {
+        terminal::spawn(self.machine(), spec)
+    }
+
+    fn terminal_environment(&self) -> BoxFuture<'static, Result<TerminalEnvironment, Error>> {
+        let machine = self.machine();
+        match machine.check_usable("look-up") {
+            Ok(()) => terminal::environment(machine),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
     fn dispose(&self) -> BoxFuture<'static, Result<(), Error>> {
         let machine = Arc::clone(self.machine());
         if let Err(error) = machine.check_usable("dispose") {
@@ -230,6 +242,7 @@ impl SubprocessRuntime for LocalRuntime {
         capabilities.ends_trees_on_host_death = self.machine().warden.is_some();
         capabilities.spill = true;
         capabilities.control = true;
+        capabilities.terminal = true;
         capabilities.immediate_pid = true;
         capabilities
     }

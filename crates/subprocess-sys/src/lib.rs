@@ -10,7 +10,9 @@
 //! * [`table`]: the process table: sessions, members, commands, holders of a pipe
 //! * [`event`]: readiness, and waking the thread that waits for it
 //! * [`mod@file`]: private files, and whether a file can be executed
+//! * [`foreground`]: whether the foreground group of a terminal waits for input
 //! * [`pipe`]: pipes, and writing to one without `SIGPIPE`
+//! * [`pty`]: terminals, by the end that the host has
 //! * [`signal`]: masks and names
 //! * [`identity`]: which process this is, also after a fork
 //! * [`kernel`]: what this kernel can do
@@ -31,8 +33,8 @@ mod linux;
 
 #[cfg(target_os = "linux")]
 pub use linux::{
-    cgroup, directory, event, file, identity, kernel, limits, orphans, pidfd, pipe, signal, spawn, steps,
-    table, warden,
+    cgroup, directory, event, file, foreground, identity, kernel, limits, orphans, pidfd, pipe, pty, signal,
+    spawn, steps, table, warden,
 };
 
 /// An error number.

@@ -212,6 +212,8 @@ pub mod flag {
         PR_SET_NAME: i32 = 15;
         PR_SET_CHILD_SUBREAPER: i32 = 36;
         PR_GET_CHILD_SUBREAPER: i32 = 37;
+        // ioctl_tty(2)
+        TIOCSCTTY: i32 = 0x540e;
         // futex(2)
         FUTEX_WAIT: i32 = 0;
         FUTEX_WAKE: i32 = 1;

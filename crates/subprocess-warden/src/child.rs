@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering;
 use crate::abi::errno::{EACCES, EBADF, ENODEV, ENOENT, ENOEXEC, ENOTDIR, ESTALE, ETIMEDOUT};
 use crate::abi::flag::{
     AT_EMPTY_PATH, AT_FDCWD, F_DUPFD_CLOEXEC, F_SETFD, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR,
-    RLIMIT_NOFILE, SIG_SETMASK, STATX_MODE, STATX_TYPE,
+    RLIMIT_NOFILE, SIG_SETMASK, STATX_MODE, STATX_TYPE, TIOCSCTTY,
 };
 use crate::abi::number;
 use crate::protocol::SAMPLE;
@@ -33,6 +33,8 @@ const ABOVE_KEPT: usize = 4;
 pub enum Session {
     /// A session of its own, and so a process group of its own too, without a controlling terminal.
     Own,
+    /// A session of its own, whose controlling terminal is the child's standard input.
+    Terminal,
     /// Its parent's session and process group.
     Inherit,
     /// Its parent's session, and this process group there; 0 for one of its own.
@@ -142,6 +144,11 @@ pub unsafe extern "C" fn run(order: *mut c_void) -> ! {
             fail(report, FailedStep::Stdio, errno, 0);
         }
     }
+    if order.session == Session::Terminal
+        && let Err(errno) = take_terminal()
+    {
+        fail(report, FailedStep::ControllingTerminal, errno, 0);
+    }
     let mut kept = 3_usize;
     if order.control >= 0 {
         if let Err(errno) = place_control(order.control) {
@@ -194,12 +201,19 @@ fn enter_session(session: Session) -> Result<(), i32> {
         // A new session is a new process group too, and has no controlling terminal. It cannot fail for a process that was
         // just born (setsid(2)); a security filter can make it fail, and then the parent says what that costs.
         // SAFETY: setsid takes no arguments.
-        Session::Own => check(unsafe { syscall(number::setsid, [0; 6]) }).map(drop),
+        Session::Own | Session::Terminal => check(unsafe { syscall(number::setsid, [0; 6]) }).map(drop),
         Session::Group(group) => {
             // SAFETY: setpgid takes integers.
             check(unsafe { syscall(number::setpgid, [0, fd(group), 0, 0, 0, 0]) }).map(drop)
         }
     }
+}
+
+/// Makes the terminal on standard input the controlling one of the session that this process leads, and this process's group
+/// the one in its foreground (`ioctl_tty(2)`). A terminal that another session has is not taken from it.
+fn take_terminal() -> Result<(), i32> {
+    // SAFETY: this request takes an integer.
+    check(unsafe { syscall(number::ioctl, [0, TIOCSCTTY as usize, 0, 0, 0, 0]) }).map(drop)
 }
 
 /// Sets the limits of this process. The memory is shared with the parent, its limits are not.

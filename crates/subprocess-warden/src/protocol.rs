@@ -17,7 +17,7 @@
 //! ```
 
 /// The version of the protocol.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of the longest packet. What does not fit (a large environment) is passed in a file in memory.
 pub const PACKET: usize = 32 * 1024;
@@ -39,6 +39,9 @@ pub const HANDSHAKE: u32 = 900;
 
 /// In a launch's place for a process group: a new one, in the session of the wardens.
 pub const OWN_GROUP: u32 = u32::MAX;
+
+/// In a launch's place for a process group: a session of its own, whose controlling terminal is the target's standard input.
+pub const TERMINAL: u32 = u32::MAX - 1;
 
 /// In a leaf's place of the table of graces, beside the milliseconds: its members were sent `SIGTERM` by the host, and are not
 /// asked again.
@@ -244,7 +247,8 @@ pub struct Launch<'a> {
     pub stdio: [Standard; 3],
     /// Whether a control descriptor follows the standard ones.
     pub control: bool,
-    /// The process group to join, in the session of the wardens, or [`OWN_GROUP`]; 0 for a session of its own.
+    /// The process group to join, in the session of the wardens, or [`OWN_GROUP`]; 0 for a session of its own, without a
+    /// controlling terminal, and [`TERMINAL`] for one that has one.
     pub group: u32,
     /// The host's file-creation mask.
     pub umask: u32,

@@ -21,10 +21,12 @@ pub enum FailedStep {
     ExecShell,
     /// Setting a resource limit.
     Limits,
+    /// Making the terminal the controlling one of the child's session.
+    ControllingTerminal,
 }
 
 /// The steps, in the order of their codes.
-const STEPS: [FailedStep; 7] = [
+const STEPS: [FailedStep; 8] = [
     FailedStep::JoinCgroup,
     FailedStep::Stdio,
     FailedStep::CloseDescriptors,
@@ -32,6 +34,7 @@ const STEPS: [FailedStep; 7] = [
     FailedStep::Exec,
     FailedStep::ExecShell,
     FailedStep::Limits,
+    FailedStep::ControllingTerminal,
 ];
 
 impl FailedStep {

@@ -25,6 +25,7 @@ struct Repr {
     started: MayHaveStarted,
     message: String,
     survivors: Vec<crate::Member>,
+    written: Option<u64>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -86,6 +87,18 @@ pub enum ErrorKind {
     Several,
     /// A spilled stream was asked for and is not there (never made, withdrawn, or removed at the end of its life).
     SpillUnavailable,
+    /// The program has ended, or its session is being terminated, and what was asked needs it.
+    Exited,
+    /// A terminal took no more input for as long as the runtime waits: its program does not read, or nobody reads what the
+    /// program prints. [`Error::written`] tells how much was taken.
+    InputNotRead,
+    /// A line is longer than a terminal can collect, and its rest would be lost. [`Error::written`] tells how much was taken
+    /// before it.
+    LineTooLong,
+    /// No process group has the terminal.
+    NoForeground,
+    /// A signal would have ended a terminal's own program, which is asked for by other means.
+    OwnGroup,
     /// The connection to the world failed.
     Transport,
     /// This world cannot do what was asked.
@@ -105,6 +118,7 @@ impl Error {
             started: MayHaveStarted::No,
             message: message.into(),
             survivors: Vec::new(),
+            written: None,
             source: None,
         }))
     }
@@ -128,6 +142,12 @@ impl Error {
         self.map(|repr| repr.survivors = survivors)
     }
 
+    /// Says how many bytes of a write were taken before it failed.
+    #[must_use]
+    pub fn with_written(self, bytes: u64) -> Self {
+        self.map(|repr| repr.written = Some(bytes))
+    }
+
     /// A builder step runs before the error is shared, so the allocation is its own.
     fn map(mut self, change: impl FnOnce(&mut Repr)) -> Self {
         match Arc::get_mut(&mut self.0) {
@@ -143,7 +163,7 @@ impl Error {
     }
 
     /// Returns the operation that failed: `"spawn"`, `"terminate"`, `"wait"`, `"dispose"`, `"look-up"`, `"observe"` or
-    /// `"read"`.
+    /// `"read"`; and of a terminal `"write"`, `"resize"`, `"inspect"` or `"signal"`.
     pub fn operation(&self) -> &'static str {
         self.0.operation
     }
@@ -157,6 +177,11 @@ impl Error {
     /// [`ErrorKind::Several`].
     pub fn survivors(&self) -> &[crate::Member] {
         &self.0.survivors
+    }
+
+    /// Returns how many bytes of a failed write to a terminal were taken, which stay typed. `None` for every other failure.
+    pub fn written(&self) -> Option<u64> {
+        self.0.written
     }
 }
 

@@ -7,6 +7,7 @@
 //! * [`SpawnSpec`] says what to run, with no hidden default.
 //! * [`Process`] is the live handle: raw pipes, [collected output](OutputReader), how the target [ended](Outcome), and one
 //!   verb, [`terminate`](Process::terminate), for the whole tree.
+//! * [`TerminalSpec`] says what to run on a terminal of its own, and [`Terminal`] is the live handle of that.
 //! * [`Scrub`] makes the environment a child gets, for trees of this runtime and for programs that spawn by other
 //!   means.
 //!
@@ -34,6 +35,7 @@ mod pipe;
 mod process;
 mod runtime;
 mod spec;
+mod terminal;
 mod world;
 
 pub use environment::{
@@ -55,5 +57,9 @@ pub use runtime::{Capabilities, SubprocessRuntime};
 pub use spec::{
     CONTROL_VARIABLE, Collect, EnvOverlay, ErrorOutput, Lookup, MAX_GRACE, Output, SpawnSpec, Spill,
     SpillLife, Stdin, validate_overlay,
+};
+pub use terminal::{
+    Foreground, InputWaiting, ScopedTerminal, Terminal, TerminalDriver, TerminalEnvironment, TerminalOutput,
+    TerminalSignal, TerminalSize, TerminalSpec,
 };
 pub use world::{WorldPath, WorldString};

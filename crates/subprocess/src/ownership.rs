@@ -111,13 +111,15 @@ impl Holder {
     }
 }
 
-/// One of the two output streams.
+/// A stream of output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StreamName {
     /// Standard output (with standard error in it, where the two are merged).
     Stdout,
     /// Standard error.
     Stderr,
+    /// What is printed on a terminal.
+    Terminal,
 }
 
 impl fmt::Display for StreamName {
@@ -125,6 +127,7 @@ impl fmt::Display for StreamName {
         f.write_str(match self {
             Self::Stdout => "stdout",
             Self::Stderr => "stderr",
+            Self::Terminal => "terminal",
         })
     }
 }

@@ -191,7 +191,7 @@ impl Process {
     /// `a_termination_begins_without_being_awaited`.
     pub fn terminate(&self) -> Termination {
         self.driver.terminate();
-        Termination(self.driver.tree_exited())
+        Termination::new(self.driver.tree_exited())
     }
 
     /// Resolves to `true` when the whole tree is gone (no member that can run), to `false` when `cancel` came first.
@@ -322,8 +322,15 @@ impl fmt::Debug for Process {
     }
 }
 
-/// Awaits the end of a tree that is being terminated; see [`Process::terminate`].
+/// Awaits the end of a tree that is being terminated; see [`Process::terminate`] and
+/// [`Terminal::terminate`](crate::Terminal::terminate).
 pub struct Termination(BoxFuture<'static, Result<(), Error>>);
+
+impl Termination {
+    pub(crate) fn new(ended: BoxFuture<'static, Result<(), Error>>) -> Self {
+        Self(ended)
+    }
+}
 
 impl Future for Termination {
     type Output = Result<(), Error>;

@@ -2,7 +2,9 @@
 
 use futures_core::future::BoxFuture;
 
-use crate::{Error, Lookup, Mechanism, Process, SpawnSpec, WorldPath};
+use crate::{
+    Error, Lookup, Mechanism, Process, SpawnSpec, Terminal, TerminalEnvironment, TerminalSpec, WorldPath,
+};
 
 /// The process half of one execution world.
 ///
@@ -61,6 +63,63 @@ pub trait SubprocessRuntime: Send + Sync {
     /// `item_176_…`, `item_61_the_token_terminates`. No executor: `issue_2_spawn_works_from_any_thread`.
     fn spawn(&self, spec: SpawnSpec) -> Result<Process, Error>;
 
+    /// Starts a process tree on a terminal of its own, and resolves with its live handle once the program runs.
+    ///
+    /// The program leads a session, whose controlling terminal it is, and has it as its standard input, output and error
+    /// output. The terminal is in the state that its system gives a new one; where that has a notion of it, erasing a
+    /// character erases a whole UTF-8 sequence.
+    ///
+    /// It begins when it is called, not when the future is polled.
+    ///
+    /// ```
+    /// use dsh_subprocess::{Error, Outcome, SubprocessRuntime, TerminalSize, TerminalSpec};
+    /// use tokio::io::AsyncReadExt;
+    ///
+    /// /// Types a line into a shell, and returns what its screen got.
+    /// async fn ask(world: &dyn SubprocessRuntime, spec: TerminalSpec, line: String) -> Result<(Outcome, Vec<u8>), Error> {
+    ///     let mut terminal = world.spawn_terminal(spec).await?;
+    ///     let mut output = terminal.output().expect("it was not taken yet");
+    ///     terminal.write(line + "\nexit\n").await?;
+    ///     let mut screen = Vec::new();
+    ///     output.read_to_end(&mut screen).await.expect("the end of a terminal is no error");
+    ///     let outcome = terminal.done().await?;
+    ///     terminal.terminate().await?;
+    ///     Ok((outcome, screen))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`spawn`](Self::spawn) and of [`Process::started`], each of its kind: a program or a working directory that
+    /// is missing is no child that prints so and exits. [`Unsupported`](crate::ErrorKind::Unsupported) where the world has
+    /// no terminals, [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted) where none is left.
+    ///
+    /// # Cancellation
+    ///
+    /// `spec.cancel` abandons the allocation, and so does dropping the future: nothing is left running then. Neither does
+    /// anything to a terminal once its handle is there.
+    ///
+    /// # Tests
+    ///
+    /// `item_83_…` to `item_88_…`.
+    fn spawn_terminal(&self, spec: TerminalSpec) -> BoxFuture<'static, Result<Terminal, Error>>;
+
+    /// Tells what this world's terminals are like: its system, and the user's shell.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) where the world has no terminals, [`Os`](crate::ErrorKind::Os) where
+    /// the user's account cannot be read and `SHELL` says nothing.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future abandons the answer.
+    ///
+    /// # Tests
+    ///
+    /// `item_180_…`.
+    fn terminal_environment(&self) -> BoxFuture<'static, Result<TerminalEnvironment, Error>>;
+
     /// Terminates every tree, waits until each is gone, and refuses every later [`spawn`](Self::spawn).
     ///
     /// It begins when it is called, not when the future is polled; calling it again waits for the same end.
@@ -106,6 +165,9 @@ pub struct Capabilities {
     /// Whether [`SpawnSpec::control`](crate::SpawnSpec::control) is honoured; where it is not, such a spec is refused as
     /// [`Unsupported`](crate::ErrorKind::Unsupported).
     pub control: bool,
+    /// Whether [`spawn_terminal`](SubprocessRuntime::spawn_terminal) is honoured; where it is not, every spec is refused as
+    /// [`Unsupported`](crate::ErrorKind::Unsupported).
+    pub terminal: bool,
     /// Whether [`Process::pid`] is known when `spawn` returns (in the usual case of a spawn that took less than 1 s).
     pub immediate_pid: bool,
 }
@@ -118,6 +180,7 @@ impl Capabilities {
             ends_trees_on_host_death: false,
             spill: false,
             control: false,
+            terminal: false,
             immediate_pid: false,
         }
     }

@@ -218,52 +218,68 @@ impl SpawnSpec {
     /// grace or drain above [`MAX_GRACE`], an empty argv or program, an empty cwd, a variable name that is empty or
     /// contains `=`, [`CONTROL_VARIABLE`], and a NUL byte anywhere; the text names which.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.grace.is_zero() || self.grace > MAX_GRACE {
-            return Err(invalid(format!(
-                "grace is {:?}: it must be more than zero and at most {} ms",
-                self.grace,
-                MAX_GRACE.as_millis()
-            )));
-        }
-        if self.drain > MAX_GRACE {
-            return Err(invalid(format!(
-                "drain is {:?}: it must be at most {} ms",
-                self.drain,
-                MAX_GRACE.as_millis()
-            )));
-        }
-        if self.cancel.is_cancelled() {
-            return Err(Error::new(
-                ErrorKind::Cancelled,
-                "spawn",
-                "cancelled before spawn: nothing was started",
-            ));
-        }
-        match self.argv.first() {
-            None => return Err(invalid("argv is empty: it must start with a program")),
-            Some(program) if program.is_empty() => {
-                return Err(invalid("argv[0] is empty: it must name a program"));
-            }
-            Some(_) => {}
-        }
-        for (index, argument) in self.argv.iter().enumerate() {
-            no_nul(argument.as_bytes(), || format!("argv[{index}]"))?;
-        }
-        if self.cwd.as_bytes().is_empty() {
-            return Err(invalid("cwd is empty: it must name a directory"));
-        }
-        no_nul(self.cwd.as_bytes(), || "cwd".to_owned())?;
-        if self
-            .env
-            .keys()
-            .any(|name| name.as_bytes() == CONTROL_VARIABLE.as_bytes())
-        {
-            return Err(invalid(format!(
-                "the variable {CONTROL_VARIABLE} is reserved: it names the child's control descriptor"
-            )));
-        }
-        validate_overlay(&self.env)
+        validate_common(
+            self.grace,
+            self.drain,
+            &self.cancel,
+            &self.argv,
+            &self.cwd,
+            &self.env,
+        )
     }
+}
+
+/// Checks what every spec has, in this order.
+pub(crate) fn validate_common(
+    grace: Duration,
+    drain: Duration,
+    cancel: &CancellationToken,
+    argv: &[WorldString],
+    cwd: &WorldPath,
+    env: &EnvOverlay,
+) -> Result<(), Error> {
+    if grace.is_zero() || grace > MAX_GRACE {
+        return Err(invalid(format!(
+            "grace is {grace:?}: it must be more than zero and at most {} ms",
+            MAX_GRACE.as_millis()
+        )));
+    }
+    if drain > MAX_GRACE {
+        return Err(invalid(format!(
+            "drain is {drain:?}: it must be at most {} ms",
+            MAX_GRACE.as_millis()
+        )));
+    }
+    if cancel.is_cancelled() {
+        return Err(Error::new(
+            ErrorKind::Cancelled,
+            "spawn",
+            "cancelled before spawn: nothing was started",
+        ));
+    }
+    match argv.first() {
+        None => return Err(invalid("argv is empty: it must start with a program")),
+        Some(program) if program.is_empty() => {
+            return Err(invalid("argv[0] is empty: it must name a program"));
+        }
+        Some(_) => {}
+    }
+    for (index, argument) in argv.iter().enumerate() {
+        no_nul(argument.as_bytes(), || format!("argv[{index}]"))?;
+    }
+    if cwd.as_bytes().is_empty() {
+        return Err(invalid("cwd is empty: it must name a directory"));
+    }
+    no_nul(cwd.as_bytes(), || "cwd".to_owned())?;
+    if env
+        .keys()
+        .any(|name| name.as_bytes() == CONTROL_VARIABLE.as_bytes())
+    {
+        return Err(invalid(format!(
+            "the variable {CONTROL_VARIABLE} is reserved: it names the child's control descriptor"
+        )));
+    }
+    validate_overlay(env)
 }
 
 /// Checks the names and values of an overlay.
@@ -293,14 +309,14 @@ pub fn validate_overlay(overlay: &EnvOverlay) -> Result<(), Error> {
     Ok(())
 }
 
-fn no_nul(bytes: &[u8], what: impl FnOnce() -> String) -> Result<(), Error> {
+pub(crate) fn no_nul(bytes: &[u8], what: impl FnOnce() -> String) -> Result<(), Error> {
     match bytes.iter().position(|&byte| byte == 0) {
         Some(at) => Err(invalid(format!("{} contains a NUL byte at offset {at}", what()))),
         None => Ok(()),
     }
 }
 
-fn invalid(message: impl Into<String>) -> Error {
+pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidSpec, "spawn", message)
 }
 

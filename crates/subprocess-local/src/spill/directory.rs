@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dsh_subprocess::SpillNotice;
+use dsh_subprocess::{SpillNotice, StreamName};
 use dsh_subprocess_sys::steps::{Step, step};
 use dsh_subprocess_sys::{Errno, file};
 
@@ -69,7 +69,7 @@ impl SpillDirectory {
     }
 
     /// Makes a new private file for a stream and returns its id with it.
-    pub(super) fn create(&self, label: &str) -> io::Result<(u64, PathBuf, File)> {
+    pub(super) fn create(&self, label: StreamName) -> io::Result<(u64, PathBuf, File)> {
         let mut made = lock(&self.made);
         let (id, name) = self.name(label)?;
         if let Some(directory) = &*made {
@@ -90,14 +90,14 @@ impl SpillDirectory {
 
     /// Makes a new private file for a stream that is kept. It is there from the start, where nobody removes it: what a host
     /// that died had kept so far is its caller's. Its name says that it is not complete.
-    pub(super) fn create_kept(&self, label: &str) -> io::Result<(u64, PathBuf, File)> {
+    pub(super) fn create_kept(&self, label: StreamName) -> io::Result<(u64, PathBuf, File)> {
         let (id, name) = self.name(label)?;
         let path = self.kept()?.join(name + UNFINISHED);
         let file = file::create_private_file(&path)?;
         Ok((id, path, file))
     }
 
-    fn name(&self, label: &str) -> io::Result<(u64, String)> {
+    fn name(&self, label: StreamName) -> io::Result<(u64, String)> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
         Ok((

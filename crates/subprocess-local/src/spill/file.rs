@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
-use dsh_subprocess::{Error, ErrorKind, Spill, SpillLife, SpillNotice, SpillSource, SpilledStream};
+use dsh_subprocess::{
+    Error, ErrorKind, Spill, SpillLife, SpillNotice, SpillSource, SpilledStream, StreamName,
+};
 use dsh_subprocess_sys::identity;
 use futures_core::future::BoxFuture;
 
@@ -28,7 +30,7 @@ pub(crate) struct StreamSpill {
     directory: Arc<SpillDirectory>,
     blocking: Arc<Blocking>,
     spill: Spill,
-    label: &'static str,
+    label: StreamName,
     file: OnceLock<Arc<SpillFile>>,
 }
 
@@ -53,7 +55,7 @@ impl StreamSpill {
         directory: Arc<SpillDirectory>,
         blocking: Arc<Blocking>,
         spill: Spill,
-        label: &'static str,
+        label: StreamName,
     ) -> Arc<Self> {
         Arc::new(Self {
             directory,
@@ -155,7 +157,7 @@ impl Drop for StreamSpill {
 }
 
 impl SpillFile {
-    fn create(directory: &Arc<SpillDirectory>, label: &str, life: SpillLife) -> io::Result<Arc<Self>> {
+    fn create(directory: &Arc<SpillDirectory>, label: StreamName, life: SpillLife) -> io::Result<Arc<Self>> {
         let (id, path, file) = match life {
             SpillLife::Keep => directory.create_kept(label)?,
             _ => directory.create(label)?,

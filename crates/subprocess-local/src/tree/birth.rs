@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use dsh_subprocess_sys::steps::{Step, step};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
+use super::others::Others;
 use super::{Afterwards, Leader, State, Tree};
 use crate::failure::Asked;
 use crate::feed::Feed;
@@ -24,6 +25,7 @@ use crate::promise::Promise;
 use crate::raw_pipe::PipeEnd;
 use crate::reactor::{Source, lock};
 use crate::stream::Stream;
+use crate::terminal::Master;
 
 impl Tree {
     pub(crate) fn new(
@@ -58,6 +60,7 @@ impl Tree {
                 timer: None,
                 ended: Vec::new(),
                 held: Vec::new(),
+                others: Others::default(),
                 evidence: Evidence {
                     pipes: Vec::new(),
                     variables,
@@ -71,6 +74,7 @@ impl Tree {
             done: Promise::new(),
             used: Promise::new(),
             exit: Exit::default(),
+            terminal: OnceLock::new(),
         });
         tree.arm(cancel);
         tree
@@ -106,6 +110,16 @@ impl Tree {
     /// A stream that was counted is read by the caller.
     pub(crate) fn add_raw(&self, name: StreamName, inode: u64, end: Arc<PipeEnd>) {
         lock(&self.state).raw.push((name, inode, end));
+    }
+
+    /// The target will be on this terminal, whose end `done` waits for as for a stream's.
+    pub(crate) fn on_terminal(&self, terminal: Arc<Master>) {
+        let mut state = lock(&self.state);
+        state.open_streams += 1;
+        state.ladder.set_target_last();
+        drop(state);
+        // It is called once, before anything can happen to the tree.
+        let _ = self.terminal.set(terminal);
     }
 
     /// Data is being written to the target.
@@ -224,7 +238,7 @@ impl Tree {
     }
 
     /// There is no target, and never will be.
-    pub(crate) fn failed(&self, error: &Error) {
+    pub(crate) fn failed(self: &Arc<Self>, error: &Error) {
         // Without the lock: a stream's end wakes its readers.
         let streams: Vec<Arc<Stream>> = lock(&self.state)
             .streams
@@ -233,6 +247,9 @@ impl Tree {
             .collect();
         for stream in streams {
             stream.cut();
+        }
+        if let Some(terminal) = self.terminal.get() {
+            terminal.cut();
         }
         let mut state = lock(&self.state);
         let mut after = Afterwards {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use dsh_subprocess::{Outcome, SignalName};
+use dsh_subprocess::{Outcome, SignalName, StreamName};
 use dsh_subprocess_sys::pidfd::{self, End, Status, Wait};
 use dsh_subprocess_sys::{pipe, signal};
 
-use super::{Afterwards, CUT_BOUND, State, Tree};
+use super::{Afterwards, CUT_BOUND, Medium, State, Tree, others};
 use crate::ladder::Act;
 use crate::owner::Owner;
 use crate::reactor::{TimerKey, lock};
@@ -69,23 +69,33 @@ impl Tree {
         } else {
             state.drain_until = Some(Instant::now() + self.drain);
         }
+        state.ladder.target_ended();
+        self.forget_others(state);
         self.look(state, after);
+        if let Some(terminal) = self.terminal.get() {
+            after.terminal = Some(Arc::clone(terminal));
+            // A session does not outlive its leader.
+            let act = state.ladder.terminate(Instant::now());
+            self.advance(state, act, after);
+        }
     }
 
     /// A watched member has ended.
     pub(crate) fn member_ended(self: &Arc<Self>, token: u64) {
         let mut state = lock(&self.state);
-        let Some((pid, pidfd)) = state.watched.remove(&token) else {
-            return;
-        };
-        self.machine.reactor.forget(&pidfd, token);
-        if let Some(orphans) = &self.machine.orphans {
-            orphans.member_ended(pid, &pidfd);
-        }
         let mut after = Afterwards::default();
-        // As long as another watched one lives the tree is not gone, and there is nothing to look for.
-        if state.watched.is_empty() {
-            self.look(&mut state, &mut after);
+        if !self.other_ended(&mut state, token, &mut after) {
+            let Some((pid, pidfd)) = state.watched.remove(&token) else {
+                return;
+            };
+            self.machine.reactor.forget(&pidfd, token);
+            if let Some(orphans) = &self.machine.orphans {
+                orphans.member_ended(pid, &pidfd);
+            }
+            // As long as another watched one lives the tree is not gone, and there is nothing to look for.
+            if state.watched.is_empty() {
+                self.look(&mut state, &mut after);
+            }
         }
         self.reschedule(&mut state);
         drop(state);
@@ -148,6 +158,9 @@ impl Tree {
             if let Some(owed) = state.owed.take() {
                 self.advance(&mut state, owed, &mut after);
             }
+            if others::is_blind(&state) {
+                self.await_others(&mut state, &mut after);
+            }
             if state.watched.is_empty() && state.outcome.is_some() {
                 self.look(&mut state, &mut after);
             }
@@ -177,15 +190,24 @@ impl Tree {
         let collected = state.streams.iter().filter(|(_, stream)| stream.is_open());
         let raw = state.raw.iter().filter(|(_, _, end)| end.is_open());
         state.held = collected
-            .map(|(name, stream)| (*name, stream.inode))
-            .chain(raw.map(|(name, inode, _)| (*name, *inode)))
+            .map(|(name, stream)| (*name, Medium::Pipe(stream.inode)))
+            .chain(raw.map(|(name, inode, _)| (*name, Medium::Pipe(*inode))))
             .collect();
+        let terminal = self.terminal.get().filter(|terminal| terminal.is_open());
+        if let Some(terminal) = terminal {
+            state
+                .held
+                .push((StreamName::Terminal, Medium::Terminal(terminal.id)));
+        }
         let streams: Vec<Arc<Stream>> = state
             .streams
             .iter()
             .map(|(_, stream)| Arc::clone(stream))
             .collect();
         drop(state);
+        if let Some(terminal) = terminal {
+            terminal.cut();
+        }
         let mut all = true;
         for stream in streams {
             all &= stream.cut();

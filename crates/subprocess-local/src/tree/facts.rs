@@ -6,7 +6,7 @@ use std::time::Duration;
 use dsh_subprocess::{Error, Member, Ownership, StreamName, Usage};
 use dsh_subprocess_sys::pidfd::{End, Pid};
 
-use super::{NAMED, Tree};
+use super::{Medium, NAMED, Tree};
 use crate::owner::{self, Owner};
 use crate::reactor::lock;
 
@@ -26,6 +26,16 @@ impl Tree {
             Some(Ok(started)) => started.pid,
             _ => None,
         }
+    }
+
+    /// Returns the target, once it was cloned.
+    pub(crate) fn leader(&self) -> Option<Pid> {
+        lock(&self.state).pid
+    }
+
+    /// Lists the members.
+    pub(crate) fn pids(&self) -> Vec<Pid> {
+        lock(&self.state).owner.pids()
     }
 
     pub(crate) fn ownership(&self) -> Ownership {
@@ -63,7 +73,7 @@ impl Tree {
     }
 
     /// Returns the streams whose drain ran out, and members who may hold them.
-    pub(crate) fn held(&self) -> (Vec<(StreamName, u64)>, Vec<Pid>) {
+    pub(crate) fn held(&self) -> (Vec<(StreamName, Medium)>, Vec<Pid>) {
         let state = lock(&self.state);
         (state.held.clone(), state.owner.pids())
     }

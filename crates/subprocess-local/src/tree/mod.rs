@@ -7,23 +7,27 @@ mod birth;
 mod events;
 mod exit;
 mod facts;
+mod others;
 mod termination;
 mod warden;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Member, Outcome, Started, StreamName, Usage};
 use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::foreground::TerminalId;
 use dsh_subprocess_sys::pidfd::{self, End, Pid, Signal, Wait};
 use dsh_subprocess_sys::spawn::Program;
+use dsh_subprocess_sys::table;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use self::exit::Exit;
 use self::facts::{usage, with_times};
+use self::others::Others;
 use crate::failure::Asked;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
@@ -33,6 +37,7 @@ use crate::promise::Promise;
 use crate::raw_pipe::PipeEnd;
 use crate::reactor::{Source, TimerKey, lock};
 use crate::stream::Stream;
+use crate::terminal::Master;
 
 /// Processes that are named at most, wherever processes are named.
 pub(crate) const NAMED: usize = 1024;
@@ -54,6 +59,8 @@ pub(crate) struct Tree {
     pub(crate) done: Promise<Result<Outcome, Error>>,
     used: Promise<Usage>,
     exit: Exit,
+    /// What the target is on, where that is a terminal.
+    terminal: OnceLock<Arc<Master>>,
 }
 
 #[derive(Debug)]
@@ -82,8 +89,10 @@ struct State {
     timer: Option<TimerKey>,
     /// Members that outlived the target and were signalled.
     ended: Vec<Member>,
-    /// Streams whose drain ran out, by their pipes' numbers.
-    held: Vec<(StreamName, u64)>,
+    /// Streams whose drain ran out.
+    held: Vec<(StreamName, Medium)>,
+    /// Members that were asked to end before the target.
+    others: Others,
     evidence: Evidence,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Whether the target leads a session of its own.
@@ -116,16 +125,37 @@ struct Afterwards {
     owner: Option<Owner>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     feed: Option<Arc<Feed>>,
+    /// The terminal of a target that has ended.
+    terminal: Option<Arc<Master>>,
+}
+
+/// What carries a stream, as the process table shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Medium {
+    /// A pipe, by its number.
+    Pipe(u64),
+    /// A terminal.
+    Terminal(TerminalId),
+}
+
+impl Medium {
+    /// Whether a process holds it open for writing.
+    pub(crate) fn is_held_by(&self, pid: Pid) -> bool {
+        match self {
+            Self::Pipe(inode) => table::holds_pipe(pid, *inode),
+            Self::Terminal(terminal) => terminal.is_held_by(pid),
+        }
+    }
 }
 
 impl Tree {
     /// The code that moves this tree on has failed, so nothing can be told of it any more.
-    pub(crate) fn lost(&self) {
+    pub(crate) fn lost(self: &Arc<Self>) {
         self.give_up("the runtime failed while it moved the tree on");
     }
 
     /// Nothing can be told of the tree any more. What can be found of it is killed.
-    fn give_up(&self, why: &'static str) {
+    fn give_up(self: &Arc<Self>, why: &'static str) {
         let mut state = lock(&self.state);
         if let Some(target) = &state.leader
             && state.outcome.is_none()
@@ -150,6 +180,7 @@ impl Tree {
             started: true,
             done: true,
             exit: true,
+            terminal: self.terminal.get().cloned(),
             cancelled: state.cancelled.take(),
             feed: state.feed.take(),
             ..Afterwards::default()
@@ -158,8 +189,12 @@ impl Tree {
             self.machine.reactor.forget(reaper.warden(), reaper.token);
             after.owner = Some(std::mem::replace(&mut state.owner, Owner::Nobody));
         }
+        self.forget_others(&mut state);
         drop(state);
         self.finish(after);
+        if let Some(terminal) = self.terminal.get() {
+            terminal.cut();
+        }
         self.machine.forget(self.id);
     }
 
@@ -233,6 +268,7 @@ impl Tree {
         if let Some((token, events)) = state.group.take() {
             reactor.forget(&events, token);
         }
+        self.forget_others(state);
         state.blind_until = None;
         state.owed = None;
         if let Owner::Reaper(reaper) = &state.owner {
@@ -276,7 +312,10 @@ impl Tree {
         state.timer = due.map(|due| self.machine.reactor.schedule(due, Arc::downgrade(self)));
     }
 
-    fn finish(&self, after: Afterwards) {
+    fn finish(self: &Arc<Self>, after: Afterwards) {
+        if let Some(terminal) = after.terminal {
+            terminal.program_ended();
+        }
         if after.started {
             self.started.wake();
         }

@@ -7,7 +7,7 @@ use dsh_subprocess::{Error, ErrorKind, MayHaveStarted};
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 
-use super::{Afterwards, BLIND, NAMED, State, Tree};
+use super::{Afterwards, BLIND, NAMED, State, Tree, others};
 use crate::ladder::Act;
 use crate::owner::{self, Owner};
 use crate::reactor::lock;
@@ -19,6 +19,7 @@ impl Tree {
         if !self.machine.is_at_home() {
             return;
         }
+        self.begin_end();
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         let act = state.ladder.terminate(Instant::now());
@@ -32,8 +33,24 @@ impl Tree {
         self.finish(after);
     }
 
+    /// Lets the handle of a terminal's tree do no more.
+    fn begin_end(&self) {
+        if let Some(terminal) = self.terminal.get() {
+            terminal.begin_end();
+        }
+    }
+
+    /// The terminal that the target is on cannot be used any more, which is not its normal end.
+    pub(crate) fn terminal_failed(self: &Arc<Self>, error: &Error) {
+        if self.done.set(Err(error.clone())) {
+            self.done.wake();
+        }
+        self.terminate();
+    }
+
     /// Ends the tree without grace.
     pub(crate) fn kill(self: &Arc<Self>) {
+        self.begin_end();
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         let act = state.ladder.kill(Instant::now());
@@ -54,10 +71,16 @@ impl Tree {
 
     /// Acts, and lets go of members that are none any more.
     pub(super) fn advance(self: &Arc<Self>, state: &mut State, act: Act, after: &mut Afterwards) {
-        self.act(state, act);
-        if matches!(act, Act::Ask | Act::Kill) {
-            self.let_go(state, after);
+        match act {
+            Act::Rest | Act::ReportSurvivors => return,
+            Act::AskOthers => return self.ask_others(state, after),
+            Act::KillOthersAndAsk => {
+                self.kill_others(state);
+                self.act(state, Act::Ask);
+            }
+            Act::Ask | Act::Kill => self.act(state, act),
         }
+        self.let_go(state, after);
     }
 
     /// Gives up watched members that have left the range of the owner since they were seen: a daemon that was about to
@@ -83,6 +106,7 @@ impl Tree {
         if !matches!(act, Act::Ask | Act::Kill) {
             return;
         }
+        self.forget_others(state);
         if let (Owner::Session(session), Some(leader)) = (&mut state.owner, &state.leader)
             && pidfd::is_reaped(&leader.pidfd)
         {
@@ -110,6 +134,9 @@ impl Tree {
             }
             state.owner.kill()
         };
+        if act == Act::Ask && self.terminal.get().is_some() {
+            others::hang_up(state);
+        }
         state.owed = delivered.is_err().then_some(act);
         if let Err(errno) = delivered {
             tracing::warn!(%errno, "the members of a tree could not be listed; it is tried again");

@@ -22,8 +22,23 @@ pub enum Interest {
     BecomesReadable,
     /// Each time it becomes writable.
     BecomesWritable,
+    /// Each time it becomes readable or writable.
+    BecomesEither,
     /// Each time a watched kernel file changes (`cgroup.events`).
     Changes,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Self::Readable => EventFlags::IN,
+            Self::Writable => EventFlags::OUT,
+            Self::BecomesReadable => EventFlags::IN | EventFlags::ET,
+            Self::BecomesWritable => EventFlags::OUT | EventFlags::ET,
+            Self::BecomesEither => EventFlags::IN | EventFlags::OUT | EventFlags::ET,
+            Self::Changes => EventFlags::PRI | EventFlags::ET,
+        }
+    }
 }
 
 /// One descriptor that is ready.
@@ -123,14 +138,16 @@ impl Poller {
     /// `ENOSPC` past the user's limit of watches, `ENOMEM`.
     pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> Result<(), Errno> {
         debug_assert_ne!(token, BELL, "this token is the bell's");
-        let flags = match interest {
-            Interest::Readable => EventFlags::IN,
-            Interest::Writable => EventFlags::OUT,
-            Interest::BecomesReadable => EventFlags::IN | EventFlags::ET,
-            Interest::BecomesWritable => EventFlags::OUT | EventFlags::ET,
-            Interest::Changes => EventFlags::PRI | EventFlags::ET,
-        };
-        epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+    }
+
+    /// Watches a descriptor, which is watched already, for something else. What is ready now is told anew.
+    ///
+    /// # Errors
+    ///
+    /// None that can happen to a watched one.
+    pub fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> Result<(), Errno> {
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
     }
 
     /// Stops watching a descriptor. Needed before it is closed only where a copy of it stays open.

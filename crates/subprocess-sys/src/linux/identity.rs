@@ -1,5 +1,6 @@
 //! Which process this is, cheaply, and right after a fork; and where and when.
 
+use std::ffi::{CStr, c_char};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -41,6 +42,45 @@ fn make_page() -> Option<&'static AtomicU32> {
 /// Returns the effective user id.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Returns the shell of this user's account (passwd(5)): `/bin/sh` where the account names none.
+///
+/// It may take long: accounts can be looked up over a network.
+///
+/// # Errors
+///
+/// `NotFound` for a user without an account, and those of getpwuid(3).
+pub fn account_shell() -> io::Result<Vec<u8>> {
+    let mut buffer: Vec<c_char> = vec![0; 1024];
+    loop {
+        // SAFETY: every field is an integer or a pointer, for which zero is a value; it is written before it is read.
+        let mut account: libc::passwd = unsafe { std::mem::zeroed() };
+        let mut found: *mut libc::passwd = std::ptr::null_mut();
+        // SAFETY: the buffer has the length that is said, and all three outlive the call.
+        let errno = unsafe {
+            libc::getpwuid_r(
+                user(),
+                &raw mut account,
+                buffer.as_mut_ptr(),
+                buffer.len(),
+                &raw mut found,
+            )
+        };
+        match errno {
+            // A bound on what a service of accounts may say.
+            libc::ERANGE if buffer.len() < 1024 * 1024 => buffer.resize(buffer.len() * 4, 0),
+            libc::EINTR => {}
+            0 if found.is_null() => return Err(io::ErrorKind::NotFound.into()),
+            0 => {
+                // SAFETY: a NUL-terminated string in the buffer, which lives on.
+                let shell = unsafe { CStr::from_ptr(account.pw_shell) }.to_bytes();
+                let shell: &[u8] = if shell.is_empty() { b"/bin/sh" } else { shell };
+                return Ok(shell.to_vec());
+            }
+            errno => return Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
 }
 
 /// Returns the kernel's name for its run since it was booted (random(4)): 36 characters, hexadecimal digits and hyphens.

@@ -280,6 +280,20 @@ pub fn parse_entry(line: &[u8]) -> Option<Entry> {
     })
 }
 
+/// Tells whether a process ignores a signal. `false` where that cannot be told.
+pub fn ignores(pid: Pid, signal: Signal) -> bool {
+    read_bounded(pid, "status", 8192).is_some_and(|status| ignored(&status) >> (signal.as_raw() - 1) & 1 == 1)
+}
+
+/// Returns the set of ignored signals that the content of `/proc/PID/status` shows (`proc_pid_status(5)`).
+fn ignored(status: &[u8]) -> u64 {
+    status
+        .split(|&byte| byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"SigIgn:\t"))
+        .and_then(|set| u64::from_str_radix(str::from_utf8(set).ok()?, 16).ok())
+        .unwrap_or(0)
+}
+
 /// Returns a process's command line, or its name in brackets where that is empty. `None` when the process is gone.
 ///
 /// At most 4,096 bytes; control characters become spaces.
@@ -385,6 +399,14 @@ mod tests {
         fn item_105_any_bytes_are_a_line_or_none(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse_entry(&bytes);
         }
+    }
+
+    #[test]
+    fn the_ignored_signals_are_those_of_the_line() {
+        let status = b"Name:\tSigIgn:\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000384004\n";
+        assert_eq!(ignored(status), 0x38_4004);
+        assert_eq!(ignored(b"Name:\tsh\n"), 0);
+        assert!(!ignores(getpid(), Signal::CHILD));
     }
 
     #[test]

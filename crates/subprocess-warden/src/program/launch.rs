@@ -140,6 +140,7 @@ impl Launching {
             cwd: lists.cwd,
             session: match launch.group {
                 0 => Session::Own,
+                protocol::TERMINAL => Session::Terminal,
                 protocol::OWN_GROUP => Session::Group(0),
                 group => Session::Group(i32::try_from(group).map_err(|_| NoChild::Malformed)?),
             },

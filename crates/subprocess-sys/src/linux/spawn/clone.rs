@@ -138,6 +138,7 @@ fn prepare(mut shared: NonNull<Shared>, launch: Launch<'_>, kernel: Kernel) -> *
         cwd: program.cwd(),
         session: match launch.session {
             Session::Own => child::Session::Own,
+            Session::OwnTerminal => child::Session::Terminal,
             Session::Host => child::Session::Inherit,
             Session::OwnGroup => child::Session::Group(0),
         },

@@ -168,6 +168,8 @@ pub enum Descriptor<'fd> {
 pub enum Session {
     /// Its own, without a controlling terminal.
     Own,
+    /// Its own, whose controlling terminal is its standard input.
+    OwnTerminal,
     /// The host's: it stays on the host's terminal, and in its process group.
     Host,
     /// The host's session, and a process group of its own there.

@@ -48,6 +48,7 @@ pub fn launch(
 ) -> Result<(), LaunchError> {
     let group = match launch.session {
         Session::Own => 0,
+        Session::OwnTerminal => protocol::TERMINAL,
         // A group whose leader is in another pid namespace has no number here to join it by.
         Session::Host => table::group_of(getpid()).map_or(protocol::OWN_GROUP, |group| {
             group.as_raw_nonzero().get().unsigned_abs()

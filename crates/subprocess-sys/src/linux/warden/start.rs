@@ -102,7 +102,7 @@ fn start_from(
         stdio: [Descriptor::From(null.as_fd()); 3],
         control: Some(theirs.as_fd()),
         session: match session {
-            Session::Own => Session::Own,
+            Session::Own | Session::OwnTerminal => Session::Own,
             Session::Host | Session::OwnGroup => Session::OwnGroup,
         },
         cgroup: None,

@@ -1,0 +1,81 @@
+//! The seam's driver of one local terminal.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dsh_subprocess::{
+    Error, ErrorKind, Foreground, MayHaveStarted, TerminalDriver, TerminalSignal, TerminalSize,
+};
+use dsh_subprocess_sys::pty;
+use futures_core::future::BoxFuture;
+
+use super::input::Typing;
+use super::{Master, foreground};
+use crate::tree::Tree;
+
+/// What a handle holds.
+#[derive(Debug)]
+pub(super) struct LocalTerminal {
+    pub(super) tree: Arc<Tree>,
+    pub(super) master: Arc<Master>,
+}
+
+impl LocalTerminal {
+    /// Answers from the process table, off the caller's thread. A termination waits for the answer.
+    fn look<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        look: impl FnOnce(&Arc<Master>, &Tree) -> Result<T, Error> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, Error>> {
+        let (tree, master) = (Arc::clone(&self.tree), Arc::clone(&self.master));
+        let call = master.calls.begin();
+        let answer = self.tree.machine.blocking.run(operation, move || {
+            let answer = look(&master, &tree);
+            drop(call);
+            answer
+        });
+        Box::pin(async move { answer.await? })
+    }
+}
+
+impl TerminalDriver for LocalTerminal {
+    fn write(&self, data: Bytes) -> BoxFuture<'static, Result<(), Error>> {
+        Box::pin(Typing::new(Arc::clone(&self.master), data))
+    }
+
+    fn resize(&self, size: TerminalSize) -> BoxFuture<'static, Result<(), Error>> {
+        let resized = self
+            .master
+            .with("resize", |fd| pty::resize(fd, size.rows, size.cols))
+            .and_then(|resized| {
+                resized.map_err(|errno| {
+                    Error::new(
+                        ErrorKind::Os,
+                        "resize",
+                        format!("the terminal could not be made {size}: {errno}"),
+                    )
+                    .with_started(MayHaveStarted::Yes)
+                })
+            });
+        Box::pin(std::future::ready(resized))
+    }
+
+    fn inspect_foreground(&self) -> BoxFuture<'static, Result<Option<Foreground>, Error>> {
+        self.look("inspect", foreground::inspect)
+    }
+
+    fn signal_foreground(&self, signal: TerminalSignal) -> BoxFuture<'static, Result<u32, Error>> {
+        self.look("signal", move |master, tree| {
+            foreground::signal(master, tree, signal)
+        })
+    }
+
+    fn session_exited(&self) -> BoxFuture<'static, Result<(), Error>> {
+        let (tree, master) = (Arc::clone(&self.tree), Arc::clone(&self.master));
+        Box::pin(async move {
+            let exited = tree.exited().await;
+            master.calls.ended().await;
+            exited
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Members that are asked to end before the target of a terminal's tree.
+//!
+//! The target leads the terminal's session, and when a leader ends the kernel hangs its terminal up: the foreground group gets
+//! `SIGHUP` (`setsid(2)`), by which a member that is cleaning up after `SIGTERM` would be ended in the middle of it. So the
+//! others are asked first, and the target when they are gone; whoever is born meanwhile is asked with the target.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
+use dsh_subprocess_sys::{Errno, table};
+
+use super::{Afterwards, BLIND, State, Tree};
+use crate::owner::WATCHED;
+use crate::reactor::Source;
+
+/// Those that were asked.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    /// Whose end is awaited, by the tokens of their descriptors.
+    watched: HashMap<u64, (Pid, OwnedFd)>,
+    /// Who is looked at when those have ended.
+    rest: Vec<Pid>,
+}
+
+impl Tree {
+    /// Sends `SIGTERM` and `SIGCONT` to every member but the target, and the target its own when there is none.
+    pub(super) fn ask_others(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
+        let held: Vec<_> = others(state)
+            .into_iter()
+            .map(|pid| (pid, pidfd::open(pid)))
+            .collect();
+        if !held.is_empty() {
+            // Listed again: whoever is still there was held when his number was his own.
+            let members = others(state);
+            for (pid, process) in held.into_iter().filter(|(pid, _)| members.contains(pid)) {
+                let mut ended = false;
+                for signal in [Signal::TERM, Signal::CONT] {
+                    ended |= match &process {
+                        Ok(process) => pidfd::send(process, signal) == Err(Errno::SRCH),
+                        Err(Errno::SRCH) => true,
+                        Err(_) => pidfd::send_by_number(pid, signal) == Err(Errno::SRCH),
+                    };
+                }
+                if !ended {
+                    state.others.rest.push(pid);
+                }
+            }
+        }
+        self.await_others(state, after);
+    }
+
+    /// One of those that were asked has ended. `false` where the token is none of theirs.
+    pub(super) fn other_ended(
+        self: &Arc<Self>,
+        state: &mut State,
+        token: u64,
+        after: &mut Afterwards,
+    ) -> bool {
+        let Some((pid, process)) = state.others.watched.remove(&token) else {
+            return false;
+        };
+        self.machine.reactor.forget(&process, token);
+        if let Some(orphans) = &self.machine.orphans {
+            orphans.member_ended(pid, &process);
+        }
+        if state.others.watched.is_empty() {
+            self.await_others(state, after);
+        }
+        true
+    }
+
+    /// Watches the next of them, and goes on with the ladder when there is none.
+    pub(super) fn await_others(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
+        let reactor = &self.machine.reactor;
+        if !state.others.rest.is_empty() {
+            let members = others(state);
+            state.others.rest.retain(|pid| members.contains(pid));
+        }
+        while state.others.watched.len() < WATCHED
+            && let Some(pid) = state.others.rest.pop()
+        {
+            let process = match pidfd::open(pid) {
+                Ok(process) if pidfd::is_running(&process) => process,
+                Ok(_) | Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => continue,
+                Err(_) => {
+                    state.others.rest.push(pid);
+                    break;
+                }
+            };
+            let token = reactor.token();
+            let source = Source::Member(Arc::clone(self));
+            if reactor
+                .watch(&process, token, Interest::Readable, source)
+                .is_err()
+            {
+                state.others.rest.push(pid);
+                break;
+            }
+            state.others.watched.insert(token, (pid, process));
+        }
+        if !state.others.watched.is_empty() {
+            return;
+        }
+        if state.others.rest.is_empty() {
+            let act = state.ladder.others_gone(Instant::now());
+            self.advance(state, act, after);
+        } else {
+            // No descriptor to watch them with.
+            state.blind_until = Some(Instant::now() + BLIND);
+        }
+    }
+
+    /// The grace of the others is over.
+    pub(super) fn kill_others(&self, state: &mut State) {
+        for (_, process) in state.others.watched.values() {
+            let _ = pidfd::send(process, Signal::KILL);
+        }
+        if !state.others.rest.is_empty() {
+            let rest = std::mem::take(&mut state.others.rest);
+            let held: Vec<_> = rest.into_iter().map(|pid| (pid, pidfd::open(pid))).collect();
+            let members = others(state);
+            for (pid, process) in held.iter().filter(|(pid, _)| members.contains(pid)) {
+                let _ = match process {
+                    Ok(process) => pidfd::send(process, Signal::KILL),
+                    Err(_) => pidfd::send_by_number(*pid, Signal::KILL),
+                };
+            }
+        }
+        self.forget_others(state);
+    }
+
+    /// Nobody is awaited any more before the ladder goes on.
+    pub(super) fn forget_others(&self, state: &mut State) {
+        for (token, (_, process)) in std::mem::take(&mut state.others).watched {
+            self.machine.reactor.forget(&process, token);
+        }
+    }
+}
+
+/// Tells a target that ignores `SIGTERM`, as interactive shells do, by the signal of a terminal that goes away.
+pub(super) fn hang_up(state: &State) {
+    let Some(target) = state.pid.filter(|_| state.outcome.is_none()) else {
+        return;
+    };
+    if !table::ignores(target, Signal::TERM) {
+        return;
+    }
+    match &state.leader {
+        Some(leader) => drop(pidfd::send(&leader.pidfd, Signal::HUP)),
+        None => {
+            // A warden's child, whose number a stranger could have only as the leader of another session.
+            if let Ok(process) = pidfd::open(target)
+                && table::session_of(target) == Some(target)
+            {
+                let _ = pidfd::send(&process, Signal::HUP);
+            }
+        }
+    }
+}
+
+/// The members but the target.
+fn others(state: &State) -> Vec<Pid> {
+    let mut pids = state.owner.pids();
+    pids.retain(|pid| Some(*pid) != state.pid);
+    pids
+}
+
+/// Whether members that were asked could not be watched, for want of descriptors.
+pub(super) fn is_blind(state: &State) -> bool {
+    state.others.watched.is_empty() && !state.others.rest.is_empty()
+}
