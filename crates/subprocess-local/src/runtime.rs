@@ -82,7 +82,7 @@ impl LocalRuntime {
         Self(Arc::new(Reference(machine)))
     }
 
-    fn machine(&self) -> &Arc<Machine> {
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
         &self.0.0
     }
 

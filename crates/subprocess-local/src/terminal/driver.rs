@@ -21,12 +21,26 @@ pub(super) struct LocalTerminal {
 }
 
 impl LocalTerminal {
+    /// Refuses work in a process that was forked from the runtime's own.
+    fn check<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+    ) -> Result<(), BoxFuture<'static, Result<T, Error>>> {
+        self.tree
+            .machine
+            .check_usable(operation)
+            .map_err(|error| Box::pin(std::future::ready(Err(error))) as _)
+    }
+
     /// Answers from the process table, off the caller's thread. A termination waits for the answer.
     fn look<T: Send + 'static>(
         &self,
         operation: &'static str,
         look: impl FnOnce(&Arc<Master>, &Tree) -> Result<T, Error> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, Error>> {
+        if let Err(refused) = self.check(operation) {
+            return refused;
+        }
         let (tree, master) = (Arc::clone(&self.tree), Arc::clone(&self.master));
         let call = master.calls.begin();
         let answer = self.tree.machine.blocking.run(operation, move || {
@@ -40,10 +54,16 @@ impl LocalTerminal {
 
 impl TerminalDriver for LocalTerminal {
     fn write(&self, data: Bytes) -> BoxFuture<'static, Result<(), Error>> {
-        Box::pin(Typing::new(Arc::clone(&self.master), data))
+        match self.check("write") {
+            Ok(()) => Box::pin(Typing::new(Arc::clone(&self.master), data)),
+            Err(refused) => refused,
+        }
     }
 
     fn resize(&self, size: TerminalSize) -> BoxFuture<'static, Result<(), Error>> {
+        if let Err(refused) = self.check("resize") {
+            return refused;
+        }
         let resized = self
             .master
             .with("resize", |fd| pty::resize(fd, size.rows, size.cols))

@@ -12,9 +12,12 @@ use dsh_subprocess::{Error, ErrorKind, MayHaveStarted};
 use dsh_subprocess_sys::pty;
 
 use super::Master;
-use super::line::Admission;
+use super::line::{Admission, LONGEST_LINE};
 use super::master::{Afterwards, State};
 use crate::reactor::TimerKey;
+
+/// Bytes that are judged, and offered to the terminal, at a time. It takes some 12 KiB while nobody reads.
+const PIECE: usize = 16 * 1024;
 
 /// Writes that are not complete, in the order in which they were begun.
 #[derive(Debug, Default)]
@@ -207,16 +210,19 @@ impl Drop for Typing {
 fn attempt(state: &mut State, rest: &[u8]) -> Result<Attempt, Error> {
     let fd = state.usable("write")?;
     // Asked anew each time: programs change it, and the bytes meet the mode of their arrival.
-    let mode = pty::line_mode(fd).map_err(|errno| failed(&errno.into()))?.into();
-    let admitted = match state.gauge.admit(&mode, rest) {
-        Admission::All => rest,
+    let mode = pty::line_mode(fd).map_err(|errno| failed(&errno.into()))?;
+    // A line that begins in what is typed now is seen to its end, or to where it is too long.
+    let seen = &rest[..rest.len().min(PIECE + LONGEST_LINE + 1)];
+    let admitted = match state.gauge.admit(&mode, seen) {
+        Admission::All => seen,
         Admission::TooLong {
             line_starts_at: 0,
             length,
         } => return Err(too_long(length)),
         // What comes before it is typed first.
-        Admission::TooLong { line_starts_at, .. } => &rest[..line_starts_at],
+        Admission::TooLong { line_starts_at, .. } => &seen[..line_starts_at],
     };
+    let admitted = &admitted[..admitted.len().min(PIECE)];
     match pty::write(fd, admitted) {
         Ok(Some(length)) => {
             state.gauge.advance(&mode, &admitted[..length]);
@@ -236,8 +242,8 @@ fn too_long(length: usize) -> Error {
     error(
         ErrorKind::LineTooLong,
         format!(
-            "a line of {length} bytes is too long: the terminal collects whole lines now, of at most 4095 bytes, and would \
-             lose the rest"
+            "a line of {length} bytes or more is too long: the terminal collects whole lines now, of at most {LONGEST_LINE} \
+             bytes, and would lose the rest"
         ),
     )
 }
@@ -259,67 +265,4 @@ fn failed(cause: &std::io::Error) -> Error {
         ErrorKind::Os,
         format!("the terminal could not be written to: {cause}"),
     )
-}
-
-impl From<pty::LineMode> for super::line::LineMode {
-    fn from(m: pty::LineMode) -> Self {
-        let pty::LineMode {
-            icanon,
-            extproc,
-            istrip,
-            iuclc,
-            igncr,
-            icrnl,
-            inlcr,
-            ixon,
-            parmrk,
-            iutf8,
-            isig,
-            noflsh,
-            iexten,
-            echo,
-            vintr,
-            vquit,
-            vsusp,
-            vstart,
-            vstop,
-            verase,
-            vwerase,
-            vkill,
-            vlnext,
-            vreprint,
-            veof,
-            veol,
-            veol2,
-        } = m;
-        Self {
-            icanon,
-            extproc,
-            istrip,
-            iuclc,
-            igncr,
-            icrnl,
-            inlcr,
-            ixon,
-            parmrk,
-            iutf8,
-            isig,
-            noflsh,
-            iexten,
-            echo,
-            vintr,
-            vquit,
-            vsusp,
-            vstart,
-            vstop,
-            verase,
-            vwerase,
-            vkill,
-            vlnext,
-            vreprint,
-            veof,
-            veol,
-            veol2,
-        }
-    }
 }

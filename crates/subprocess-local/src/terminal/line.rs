@@ -14,52 +14,16 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use effect::{Effect, Effects};
+use dsh_subprocess_sys::pty::LineMode;
+
+use self::effect::{Effect, Effects};
 
 /// The bytes of a line that the terminal keeps, its end not among them.
 pub(crate) const LONGEST_LINE: usize = 4095;
 
-/// What a terminal does with its input: the part of its termios that decides how long a line is. Named as in termios(3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of termios")]
-pub(crate) struct LineMode {
-    /// Input is given to readers by the line. Nothing below matters without it.
-    pub(crate) icanon: bool,
-    /// Whoever types edits the line: no character is special, and so nothing ends a line. Of what nobody reads the
-    /// kernel keeps as little as of a line.
-    pub(crate) extproc: bool,
-    pub(crate) istrip: bool,
-    pub(crate) iuclc: bool,
-    pub(crate) igncr: bool,
-    pub(crate) icrnl: bool,
-    pub(crate) inlcr: bool,
-    pub(crate) ixon: bool,
-    pub(crate) parmrk: bool,
-    pub(crate) iutf8: bool,
-    pub(crate) isig: bool,
-    pub(crate) noflsh: bool,
-    pub(crate) iexten: bool,
-    pub(crate) echo: bool,
-    pub(crate) vintr: u8,
-    pub(crate) vquit: u8,
-    pub(crate) vsusp: u8,
-    pub(crate) vstart: u8,
-    pub(crate) vstop: u8,
-    pub(crate) verase: u8,
-    pub(crate) vwerase: u8,
-    pub(crate) vkill: u8,
-    pub(crate) vlnext: u8,
-    pub(crate) vreprint: u8,
-    pub(crate) veof: u8,
-    pub(crate) veol: u8,
-    pub(crate) veol2: u8,
-}
-
-impl LineMode {
-    /// Whether 0xff is kept as two bytes, so that nobody takes it for the mark of a parity error.
-    fn doubles_0xff(&self) -> bool {
-        self.parmrk && !self.istrip && !self.extproc
-    }
+/// Whether 0xff is kept as two bytes, so that nobody takes it for the mark of a parity error.
+fn doubles_0xff(mode: &LineMode) -> bool {
+    mode.parmrk && !mode.istrip && !mode.extproc
 }
 
 /// Whether bytes may be given to the terminal.
@@ -151,7 +115,7 @@ impl LineGauge {
         if self.literal_next {
             self.literal_next = false;
             self.keep(&bytes[..1]);
-            self.pending += usize::from(bytes[0] == 0xff && mode.doubles_0xff());
+            self.pending += usize::from(bytes[0] == 0xff && doubles_0xff(mode));
             return 1;
         }
         match effects.of(bytes[0]) {

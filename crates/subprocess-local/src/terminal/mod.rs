@@ -12,6 +12,8 @@ mod launch;
 mod line;
 mod master;
 mod output;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use environment::environment;
 pub(crate) use launch::spawn;

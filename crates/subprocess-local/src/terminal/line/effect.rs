@@ -1,6 +1,8 @@
 //! What a terminal in canonical mode does with a byte of its input.
 
-use super::LineMode;
+use dsh_subprocess_sys::pty::LineMode;
+
+use super::doubles_0xff;
 
 /// `_POSIX_VDISABLE`: a special character of this value is none.
 const DISABLED: u8 = 0;
@@ -42,7 +44,7 @@ impl Effects {
         if mode.ixon {
             effects.set([mode.vstop, mode.vstart], Effect::Nothing);
         }
-        if mode.doubles_0xff() && matches!(effects.of(0xff), Effect::Keep | Effect::End) {
+        if doubles_0xff(mode) && matches!(effects.of(0xff), Effect::Keep | Effect::End) {
             // As an end of the line it is doubled too, and what is before it must leave room for both. It is so rare
             // that it is counted as if it ended nothing.
             effects.0[0xff] = Effect::KeepTwice;

@@ -1,7 +1,8 @@
 //! The gauge beside a line discipline that keeps the text itself and has no bound.
 
 use super::tests::{SANE, admit, pending, text};
-use super::{Admission, LONGEST_LINE, LineGauge, LineMode};
+use super::{Admission, LONGEST_LINE, LineGauge, doubles_0xff};
+use dsh_subprocess_sys::pty::LineMode;
 use proptest::prelude::*;
 
 /// A line discipline which keeps all text, asked in the kernel's order.
@@ -62,7 +63,7 @@ impl Discipline {
     }
 
     fn keep(&mut self, mode: &LineMode, byte: u8) {
-        let copies = if byte == 0xff && mode.doubles_0xff() { 2 } else { 1 };
+        let copies = if byte == 0xff && doubles_0xff(mode) { 2 } else { 1 };
         self.line.extend(std::iter::repeat_n(byte, copies));
         self.longest = self.longest.max(self.line.len());
     }

@@ -1,6 +1,7 @@
 //! The gauge by example.
 
-use super::{Admission, LONGEST_LINE, LineGauge, LineMode};
+use super::{Admission, LONGEST_LINE, LineGauge};
+use dsh_subprocess_sys::pty::LineMode;
 
 /// What `stty sane` makes, without UTF-8.
 pub(super) const SANE: LineMode = LineMode {

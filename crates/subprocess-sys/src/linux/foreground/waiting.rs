@@ -27,7 +27,7 @@ const DESCRIPTORS: u32 = 16_384;
 /// number and may have been opened by any name, `/dev/tty` included. It is a picture of one moment: a program that is between two
 /// reads does not wait.
 ///
-/// It looks at no more than 1,024 members, 4,096 threads and 16,384 descriptors, and has at most six descriptors open itself.
+/// It looks at no more than 1,024 members, 4,096 threads and 16,384 descriptors, and has at most seven descriptors open itself.
 /// A single-threaded program costs about a dozen system calls. It waits for nobody but the kernel, which on Linux before 5.11
 /// may be slow to answer for a program that is being loaded from a slow disk.
 ///

@@ -35,7 +35,7 @@ impl Program {
         let pty = pty::open(24, 80).expect("a terminal");
         let end = || Stdio::from(pty.slave.try_clone().expect("descriptors are left"));
         let child = Command::new(env::current_exe().expect("a test has a program"))
-            .args(["--exact", name_of(&act), "--nocapture", "--include-ignored"])
+            .args(["--exact", name_of(&act), "--nocapture"])
             .env(ROLE, "")
             .stdin(end())
             .stdout(end())
