@@ -46,6 +46,11 @@ pub use dsh_subprocess_sys::steps::Step;
 #[doc = include_str!("../../../README.md")]
 struct FrontPage;
 
+/// Runs the example of the page about terminals.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/terminals.md")]
+struct TerminalsPage;
+
 /// Runs the example of the page about ownership.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/ownership.md")]

@@ -31,6 +31,8 @@ pub enum Unseen {
     OtherCalls,
     /// It waits for an `io_uring`, which may be reading the terminal.
     IoUring,
+    /// It copies from the terminal to another file, and may be waiting for that one.
+    Copying,
     /// It was stopped and continued in a call of which it cannot be told which one it is.
     Restarted,
     /// It waits for an epoll set with a file in it that it has no descriptor of any more.
@@ -54,6 +56,9 @@ impl fmt::Display for Unseen {
             Self::NoCalls => "the kernel does not tell which system call a thread is in",
             Self::OtherCalls => "a member of the group is no 64-bit program",
             Self::IoUring => "a member of the group waits for an io_uring",
+            Self::Copying => {
+                "a member of the group copies from the terminal, and may wait for the other side"
+            }
             Self::Restarted => "a member of the group was continued in a call that cannot be told",
             Self::Closed => "a member of the group waits for a file that it has no descriptor of",
             Self::TooMuch => "the group has or waits for more than is looked at",

@@ -10,6 +10,8 @@ use super::text::Registers;
 pub(super) enum Call {
     /// A read of one descriptor.
     Read(RawFd),
+    /// A copy of one descriptor's input to another's output, which waits for either (splice(2), sendfile(2)).
+    Copy(RawFd),
     /// A wait for a bitmap of descriptors (select(2)).
     Select(Listed),
     /// A wait for an array of descriptors (poll(2)).
@@ -52,6 +54,8 @@ impl Call {
         Ok(match registers.number {
             // The last at the offset -1, which is none; at any other a terminal refuses it.
             libc::SYS_read | libc::SYS_readv | libc::SYS_preadv2 => Self::Read(descriptor),
+            libc::SYS_splice => Self::Copy(descriptor),
+            libc::SYS_sendfile => Self::Copy(second as RawFd),
             libc::SYS_pselect6 => Self::Select(selected),
             libc::SYS_ppoll => Self::Poll(polled),
             libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => Self::Epoll(descriptor),
@@ -107,6 +111,12 @@ mod tests {
     fn item_102_a_program_for_x32_cannot_be_told() {
         let read = registers(0x4000_0000, 0, 0);
         assert_eq!(Call::of(&read), Err(Unseen::OtherCalls));
+    }
+
+    #[test]
+    fn a_copy_waits_for_the_descriptor_that_it_reads() {
+        assert_eq!(Call::of(&registers(libc::SYS_splice, 3, 0)), Ok(Call::Copy(3)));
+        assert_eq!(Call::of(&registers(libc::SYS_sendfile, 3, 4)), Ok(Call::Copy(4)));
     }
 
     #[test]

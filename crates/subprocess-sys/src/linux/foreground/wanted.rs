@@ -20,6 +20,10 @@ impl Descriptors<'_> {
         }
         match call {
             Call::Read(descriptor) => self.is_terminal(descriptor),
+            Call::Copy(descriptor) => match self.is_terminal(descriptor) {
+                Ok(true) => Err(Unseen::Copying.into()),
+                other => other,
+            },
             Call::Select(set) => self.selected(set),
             Call::Poll(array) => self.polled(array),
             Call::Epoll(set) => self.set_has_input(set),
@@ -220,6 +224,14 @@ mod tests {
         assert_eq!(wanted(restarted, &slave), Err(Unseen::Restarted.into()));
         let array = [polled(slave.as_raw_fd(), libc::POLLOUT)];
         assert_eq!(wanted(Call::Restarted(listed(&array)), &slave), Ok(false));
+    }
+
+    #[test]
+    fn a_copy_from_the_terminal_cannot_be_told() {
+        let pty = pty::open(24, 80).expect("a terminal");
+        let copy = Call::Copy(pty.slave.as_raw_fd());
+        assert_eq!(wanted(copy, &pty.slave), Err(Unseen::Copying.into()));
+        assert_eq!(wanted(Call::Copy(pty.master.as_raw_fd()), &pty.slave), Ok(false));
     }
 
     #[test]
