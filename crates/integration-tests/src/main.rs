@@ -12,6 +12,7 @@ mod host;
 mod remains;
 mod stream;
 mod stubborn;
+mod terminal;
 mod tree;
 mod words;
 
@@ -88,6 +89,7 @@ fn run(call: &str, raw: Vec<OsString>) -> Answer {
         "flood" => stream::flood(&args),
         "chunks" => stream::chunks(&args),
         "pieces" => stream::pieces(&args),
+        "terminal" => terminal::terminal(&args),
         "gate" => gate::gate(&args),
         "adopt" => adopt::adopt(&args),
         "host" => host::host(args),

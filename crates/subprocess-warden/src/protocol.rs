@@ -191,8 +191,9 @@ pub enum ToRuntime<'a> {
     /// A tree warden is wanted. One descriptor: its end of the socket that leads to the host.
     Tree,
     /// The runtime's control group. Two descriptors: the group's directory (`O_PATH` will not do: it is listed), and a file
-    /// in memory with one little-endian `u32` per leaf, the leaf's grace in milliseconds (perhaps with [`ASKED`]; 0 is none,
-    /// and the runtime's counts), at four times the number in the leaf's name (`t17`). The rest is the group's absolute path, removed when the group is empty after the host's end.
+    /// in memory with two little-endian `u32` per leaf, at eight times the number in the leaf's name (`t17`): the leaf's grace in
+    /// milliseconds (perhaps with [`ASKED`]; 0 is none, and the runtime's counts), and 0 or the one member that the host, which
+    /// has asked all others, has not asked. The rest is the group's absolute path, removed when the group is empty after the host's end.
     Group(&'a [u8]),
     /// A directory that goes, with all that is in it, when the host ends. The rest is its absolute path. One descriptor: the
     /// directory. There are at most [`DIRECTORIES`] of these and of records.
@@ -275,8 +276,10 @@ pub struct Launch<'a> {
 pub enum ToTree<'a> {
     /// Start this. A warden has one tree at a time: a launch is valid after [`FromTree::Idle`] only.
     Launch(Launch<'a>),
-    /// Send `SIGTERM`, then `SIGCONT`, once to every member.
+    /// Send `SIGTERM`, then `SIGCONT`, to every member that was not asked yet.
     Ask,
+    /// Send `SIGTERM`, then `SIGCONT`, once to every member but the target. Those are not asked again.
+    AskOthers,
     /// Send `SIGKILL` to every member until none is left.
     Kill,
     /// Send this signal, once, to every member.
@@ -462,6 +465,7 @@ impl ToTree<'_> {
                 packet.put_u32(*number)
             }
             Self::Abandon => packet.put_u8(5),
+            Self::AskOthers => packet.put_u8(6),
         }
     }
 }
@@ -482,6 +486,7 @@ impl<'a> ToTree<'a> {
                 number: fields.u32()?,
             },
             5 => Self::Abandon,
+            6 => Self::AskOthers,
             _ => return Err(Malformed),
         };
         fields.end()?;

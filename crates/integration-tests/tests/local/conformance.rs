@@ -58,6 +58,8 @@ fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
             spill: true,
             raw_descriptors: true,
             argument_limit: Some(200_000),
+            terminal: true,
+            proves_input_waiting: true,
         },
         resources: Box::new(resources),
     }

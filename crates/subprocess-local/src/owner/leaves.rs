@@ -309,6 +309,11 @@ impl Leaf {
         Ok(())
     }
 
+    /// All members but this one were asked.
+    pub(super) fn others_asked(&self, target: Pid) {
+        self.leaves.graces.set_unasked(self.number, target);
+    }
+
     pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
         self.signal_each(&[signal], None)
     }

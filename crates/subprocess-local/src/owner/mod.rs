@@ -109,6 +109,23 @@ impl Owner {
         }
     }
 
+    /// Has `SIGTERM`, and `SIGCONT` after it, sent once to every member but the target, where the owner has somebody to send them.
+    /// `false` where that is for the caller to do.
+    pub(crate) fn ask_others(&self) -> bool {
+        match self {
+            // A message that does not go out now is no loss: all are asked by the next one, or at the end of the grace.
+            Self::Reaper(reaper) => reaper.ask_others().is_ok(),
+            Self::Nobody | Self::Cgroup(_) | Self::Session(_) => false,
+        }
+    }
+
+    /// Every member but the target was asked. Should this process end now, nobody is asked twice.
+    pub(crate) fn others_asked(&self, target: Pid) {
+        if let Self::Cgroup(leaf) = self {
+            leaf.others_asked(target);
+        }
+    }
+
     /// Sends a signal once to every member.
     ///
     /// # Errors

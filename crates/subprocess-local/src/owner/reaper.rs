@@ -80,6 +80,10 @@ impl ReaperOwner {
         sent(self.warden.say(&ToTree::Ask))
     }
 
+    pub(super) fn ask_others(&self) -> Result<(), Errno> {
+        sent(self.warden.say(&ToTree::AskOthers))
+    }
+
     pub(super) fn kill(&self) -> Result<(), Errno> {
         sent(self.warden.say(&ToTree::Kill))
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dsh_subprocess::Member;
+use dsh_subprocess_sys::foreground::TerminalId;
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::table::{self, Entry, Session};
 
@@ -220,6 +221,7 @@ impl SessionOwner {
     pub(crate) fn trace(&self, evidence: Evidence) -> Option<Trace> {
         Some(Trace {
             session: self.session?,
+            until: table::now(),
             escaped: self.escaped.clone(),
             evidence,
         })
@@ -231,6 +233,8 @@ impl SessionOwner {
 pub(crate) struct Evidence {
     /// The inodes of the tree's pipes.
     pub(crate) pipes: Vec<u64>,
+    /// The terminal that the target is on. Its number is another one's once nobody has it open, which is after the tree's end.
+    pub(crate) terminal: Option<TerminalId>,
     /// Variables that the caller set for this tree, as `NAME=value`.
     pub(crate) variables: Vec<Vec<u8>>,
 }
@@ -239,13 +243,15 @@ pub(crate) struct Evidence {
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     session: Session,
+    /// When the tree was gone, or looked at: the terminal of whoever was born later may be another one.
+    until: u64,
     escaped: Vec<Escaped>,
     evidence: Evidence,
 }
 
 impl Trace {
     /// Names those that can still run. A descendant that was seen leaving is certain; an orphan with a session of its own
-    /// that is younger than the target, and holds one of its pipes or has all of its own variables, is likely.
+    /// that is younger than the target, and holds one of its pipes or its terminal or has all of its own variables, is likely.
     pub(crate) fn survivors(&self) -> Vec<Member> {
         let mut survivors: Vec<Member> = Vec::new();
         for escaped in &self.escaped {
@@ -258,18 +264,24 @@ impl Trace {
             if inside || survivors.iter().any(|known| known.pid == Some(number)) {
                 return;
             }
-            if self.points_here(pid) && table::entry(pid).is_some_and(|entry| !entry.is_dead()) {
+            let entry = table::entry(pid).filter(|entry| !entry.is_dead());
+            if entry.is_some_and(|entry| self.points_here(pid, entry)) {
                 survivors.extend(member(pid).map(Member::possibly));
             }
         });
         survivors
     }
 
-    fn points_here(&self, pid: Pid) -> bool {
+    fn points_here(&self, pid: Pid, entry: Entry) -> bool {
         self.evidence
             .pipes
             .iter()
             .any(|&pipe| table::holds_pipe(pid, pipe))
+            || self
+                .evidence
+                .terminal
+                .filter(|_| entry.start_time <= self.until)
+                .is_some_and(|terminal| terminal.is_held_by(pid))
             || (!self.evidence.variables.is_empty()
                 && table::environment(pid).is_some_and(|environment| {
                     let has =

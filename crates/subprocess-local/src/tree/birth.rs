@@ -63,6 +63,7 @@ impl Tree {
                 others: Others::default(),
                 evidence: Evidence {
                     pipes: Vec::new(),
+                    terminal: None,
                     variables,
                 },
                 cancelled: None,
@@ -116,6 +117,7 @@ impl Tree {
     pub(crate) fn on_terminal(&self, terminal: Arc<Master>) {
         let mut state = lock(&self.state);
         state.open_streams += 1;
+        state.evidence.terminal = Some(terminal.id);
         state.ladder.set_target_last();
         drop(state);
         // It is called once, before anything can happen to the tree.

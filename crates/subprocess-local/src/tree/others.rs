@@ -33,12 +33,18 @@ impl Tree {
             .into_iter()
             .map(|pid| (pid, pidfd::open(pid)))
             .collect();
+        let by_owner = !held.is_empty() && state.owner.ask_others();
         if !held.is_empty() {
             // Listed again: whoever is still there was held when his number was his own.
             let members = others(state);
             for (pid, process) in held.into_iter().filter(|(pid, _)| members.contains(pid)) {
                 let mut ended = false;
-                for signal in [Signal::TERM, Signal::CONT] {
+                let signals: &[Signal] = if by_owner {
+                    &[]
+                } else {
+                    &[Signal::TERM, Signal::CONT]
+                };
+                for &signal in signals {
                     ended |= match &process {
                         Ok(process) => pidfd::send(process, signal) == Err(Errno::SRCH),
                         Err(Errno::SRCH) => true,
@@ -48,6 +54,9 @@ impl Tree {
                 if !ended {
                     state.others.rest.push(pid);
                 }
+            }
+            if let Some(target) = state.pid {
+                state.owner.others_asked(target);
             }
         }
         self.await_others(state, after);

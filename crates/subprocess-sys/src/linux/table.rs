@@ -259,6 +259,14 @@ impl Entry {
     }
 }
 
+/// Returns the [start time](Entry::start_time) that a process would have which was started now.
+pub fn now() -> u64 {
+    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let per_second = rustix::param::clock_ticks_per_second();
+    let whole = since_boot.tv_sec as u64 * per_second;
+    whole + since_boot.tv_nsec as u64 * per_second / 1_000_000_000
+}
+
 /// Reads a process's line.
 pub fn entry(pid: Pid) -> Option<Entry> {
     parse_entry(&read_bounded(pid, "stat", 1024)?)
@@ -407,6 +415,14 @@ mod tests {
         assert_eq!(ignored(status), 0x38_4004);
         assert_eq!(ignored(b"Name:\tsh\n"), 0);
         assert!(!ignores(getpid(), Signal::CHILD));
+    }
+
+    #[test]
+    fn this_process_was_started_before_now() {
+        let started = entry(getpid()).expect("this process has a line").start_time;
+        // Within the minutes that a test may take.
+        let hour = 3600 * rustix::param::clock_ticks_per_second();
+        assert!((started..started + hour).contains(&now()), "{started}, {}", now());
     }
 
     #[test]

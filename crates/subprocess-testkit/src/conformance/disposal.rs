@@ -154,6 +154,7 @@ pub async fn capabilities_are_true(world: &World) {
     let runtime = world.runtime();
     let capabilities = runtime.capabilities();
     assert_eq!(capabilities.spill, world.guarantees.spill);
+    assert_eq!(capabilities.terminal, world.guarantees.terminal);
     assert_eq!(capabilities.immediate_pid, world.guarantees.immediate_pid);
     let process = runtime.spawn(world.spec(&["sleep"])).expect("a valid spec");
     ready(&process).await;

@@ -26,6 +26,18 @@
 //! | `setsid-escape` | starts a daemon in a session of its own that says `ready PID` and stays; stays itself |
 //! | `stop-member` | says `stopped PID` of a child that has stopped itself, and stays |
 //!
+//! On a terminal, beside some of those:
+//!
+//! | call | does |
+//! |---|---|
+//! | `terminal facts` | says which of these hold: its streams are `terminals`, it leads a `session`, its group is in the `foreground`, the terminal is its `controlling` one, no `signals` are ignored or blocked |
+//! | `terminal size` | writes rows and columns, first thing |
+//! | `terminal watch-size` | writes them again for each `SIGWINCH`, and stays |
+//! | `terminal signals` | says `ready`; writes `got NAME` for each signal but `SIGKILL`, and stays |
+//! | `terminal lines` | turns the echo off, says `ready`, copies line by line, and stays |
+//! | `terminal raw CALL…` | lets bytes pass both ways as they are, says `ready`, and does the call: `cat`, `sleep`, `pieces` |
+//! | `terminal raw cat-after-resize` | the same, and copies its input from the first `SIGWINCH` on |
+//!
 //! A world without ids writes any word in place of a pid.
 
 mod child;
@@ -35,10 +47,16 @@ mod environment;
 mod lookup;
 mod outcome;
 mod output;
+mod session;
 mod spawn;
 mod spill;
 mod stdio;
 mod suite;
+mod terminal_end;
+mod terminal_foreground;
+mod terminal_input;
+mod terminal_output;
+mod terminal_spawn;
 mod termination;
 mod watchdog;
 mod world;

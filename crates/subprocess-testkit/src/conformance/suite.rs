@@ -90,6 +90,56 @@ macro_rules! __conformance_checks {
             disposal::handles_outlive_their_runtime
             disposal::two_runtimes_do_not_touch_each_other
             disposal::capabilities_are_true
+            terminal_spawn::item_83_a_wrong_spec_starts_nothing
+            terminal_spawn::item_84_an_abandoned_allocation_leaves_nothing
+            terminal_spawn::item_84_the_token_is_for_the_allocation_alone
+            terminal_spawn::item_85_the_program_leads_a_session_on_its_terminal
+            terminal_spawn::item_85_the_environment_is_scrubbed
+            terminal_spawn::item_86_a_program_that_cannot_run_is_an_error
+            terminal_spawn::item_86_a_disposed_runtime_makes_no_terminal
+            terminal_spawn::item_87_the_size_is_right_from_the_first_instruction
+            terminal_spawn::item_180_the_system_and_the_shell_are_told
+            terminal_spawn::item_184_the_terminal_type_becomes_term
+            terminal_spawn::item_79_a_disposal_ends_every_terminal
+            terminal_spawn::a_dropped_terminal_ends_nothing
+            terminal_spawn::a_scoped_terminal_ends_its_session
+            terminal_output::item_88_every_byte_value_is_printed_unchanged
+            terminal_output::item_88_unread_output_holds_the_program_up
+            terminal_output::item_89_done_does_not_wait_for_a_reader
+            terminal_output::item_89_done_tells_how_the_program_ended
+            terminal_output::o21_a_fast_exit_loses_nothing
+            terminal_output::o21_a_holder_of_the_terminal_does_not_hold_up_the_end
+            terminal_output::item_88_a_dropped_output_lets_the_program_go_on
+            terminal_output::item_184_a_termination_needs_no_reader
+            terminal_input::item_90_every_byte_value_is_typed_unchanged
+            terminal_input::item_90_writes_follow_each_other
+            terminal_input::item_90_a_write_after_the_exit_is_refused
+            terminal_input::item_90_a_dropped_write_stops
+            terminal_input::o22_a_large_paste_is_taken_before_anybody_reads
+            terminal_input::o22_a_program_that_never_reads_is_told
+            terminal_input::o22_a_session_that_never_reads_can_be_ended
+            terminal_input::item_90_a_line_too_long_is_refused_whole
+            terminal_input::item_90_bytes_have_no_longest_line
+            terminal_input::item_184_a_resize_reaches_the_program
+            terminal_input::item_184_a_resize_after_the_exit_is_refused
+            terminal_foreground::item_91_the_program_is_in_the_foreground_at_first
+            terminal_foreground::item_91_a_job_is_in_the_foreground_while_it_runs
+            terminal_foreground::item_91_a_group_without_its_leader_is_found
+            terminal_foreground::item_102_a_reader_of_the_terminal_waits
+            terminal_foreground::item_102_a_program_that_does_not_read_does_not_wait
+            terminal_foreground::item_103_a_reader_of_a_pipe_does_not_wait
+            terminal_foreground::item_92_signals_reach_the_foreground
+            terminal_foreground::item_92_the_programs_own_group_is_not_killed
+            terminal_foreground::item_92_a_job_is_stopped_continued_and_killed
+            terminal_foreground::item_92_after_the_exit_nobody_is_in_the_foreground
+            terminal_end::item_93_a_termination_gives_time_to_clean_up
+            terminal_end::item_93_kill_comes_after_the_grace
+            terminal_end::item_93_a_second_termination_joins_the_first
+            terminal_end::item_93_a_session_that_is_gone_is_left_alone
+            terminal_end::item_94_every_member_of_the_session_is_ended
+            terminal_end::item_96_a_daemon_is_ended_or_named
+            terminal_end::item_97_the_exit_ends_the_session
+            terminal_end::item_98_no_call_outlives_a_termination
             consumer::a_consumer_written_once_runs_in_every_world
         }
     };
@@ -131,6 +181,8 @@ macro_rules! __conformance_checks {
 /// #           spill: true,
 /// #           raw_descriptors: false,
 /// #           argument_limit: None,
+/// #           terminal: true,
+/// #           proves_input_waiting: true,
 /// #       },
 /// #       resources: Box::new(()),
 ///     }

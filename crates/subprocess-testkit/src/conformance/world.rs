@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsh_subprocess::{
-    Collect, ErrorOutput, NameCase, Output, SpawnSpec, Stdin, SubprocessRuntime, WorldPath, WorldString,
+    Collect, ErrorOutput, NameCase, Output, SpawnSpec, Stdin, SubprocessRuntime, TerminalSize, TerminalSpec,
+    WorldPath, WorldString,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +46,8 @@ use tokio_util::sync::CancellationToken;
 ///         spill: true,
 ///         raw_descriptors: false,
 ///         argument_limit: None,
+///         terminal: true,
+///         proves_input_waiting: true,
 ///     },
 ///     resources: Box::new(()),
 /// };
@@ -112,6 +115,10 @@ pub struct Guarantees {
     pub raw_descriptors: bool,
     /// An argument of so many bytes is too long for the world. `None` where no argument is that this machine can hold.
     pub argument_limit: Option<usize>,
+    /// There are terminals. Otherwise asking for one says that there are none.
+    pub terminal: bool,
+    /// That somebody waits for a terminal's input is proven. Otherwise it is not known, and not denied.
+    pub proves_input_waiting: bool,
 }
 
 impl World {
@@ -152,6 +159,30 @@ impl World {
         let shell = self.shell.clone()?;
         let mut spec = self.spec(&[]);
         spec.argv = vec![shell, "-c".into(), command.into()];
+        Some(spec)
+    }
+
+    /// Makes a spec for a call of the probe on a terminal of 24 rows and 80 columns, with the patience of
+    /// [`spec`](Self::spec).
+    pub fn terminal_spec(&self, call: &[&str]) -> TerminalSpec {
+        let pipes = self.spec(call);
+        TerminalSpec {
+            argv: pipes.argv,
+            cwd: pipes.cwd,
+            env: pipes.env,
+            terminal_type: "xterm-256color".into(),
+            size: TerminalSize { rows: 24, cols: 80 },
+            grace: pipes.grace,
+            drain: pipes.drain,
+            cancel: pipes.cancel,
+        }
+    }
+
+    /// Makes a spec for a shell command on a terminal, otherwise as [`terminal_spec`](Self::terminal_spec). `None` where the
+    /// world has no shell.
+    pub fn shell_terminal(&self, command: &str) -> Option<TerminalSpec> {
+        let mut spec = self.terminal_spec(&[]);
+        spec.argv = self.shell_spec(command)?.argv;
         Some(spec)
     }
 }

@@ -22,6 +22,8 @@ pub(super) enum Due {
     GraceOver(usize),
     /// The bound after `SIGKILL` runs out.
     BoundOver(usize),
+    /// The first write to a terminal may have got no further for the bound.
+    InputStalls(usize),
     /// An answer is on its way back, and nothing else happens.
     Answer,
 }

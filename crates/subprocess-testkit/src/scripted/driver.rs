@@ -41,11 +41,10 @@ impl ScriptedDriver {
         let arrival = self.world.with(Core::plan_answer);
         observe(Arc::clone(&self.world), move |core| {
             let tree = &core.trees[index];
-            core.has_arrived(arrival)
-                .then(|| match tree.lost.as_ref().or(tree.disconnected.as_ref()) {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(answer(core, tree)),
-                })
+            core.has_arrived(arrival).then(|| match tree.unreachable() {
+                Some(error) => Err(error),
+                None => Ok(answer(core, tree)),
+            })
         })
     }
 }
@@ -111,13 +110,16 @@ impl Wake for CancelWaker {
             && self.token.is_cancelled()
         {
             world.with(|core| {
-                core.trees[self.tree].request_termination(TerminationCause::Cancel, &mut core.scene);
+                let tree = &mut core.trees[self.tree];
+                if !tree.is_published() {
+                    tree.request_termination(TerminationCause::Cancel, &mut core.scene);
+                }
             });
         }
     }
 }
 
-/// The caller's end of a raw output.
+/// The caller's end of a raw output, or of a terminal's.
 pub(super) struct ScriptedOutput {
     pub(super) world: Arc<Inner>,
     pub(super) tree: usize,

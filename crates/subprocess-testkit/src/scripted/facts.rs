@@ -14,7 +14,7 @@ impl Tree {
         }
     }
 
-    fn command(&self) -> String {
+    pub(super) fn command(&self) -> String {
         self.spec
             .argv
             .iter()
@@ -63,10 +63,15 @@ impl Tree {
             .collect()
     }
 
+    /// Tells why nothing can be asked of the tree, for good or for now.
+    pub(super) fn unreachable(&self) -> Option<Error> {
+        self.lost.as_ref().or(self.disconnected.as_ref()).cloned()
+    }
+
     /// Tells whether the tree is gone, or why that cannot be told. `None` while it is only a matter of time.
     pub(super) fn exit(&self) -> Option<Result<(), Error>> {
-        if let Some(error) = self.lost.as_ref().or(self.disconnected.as_ref()) {
-            return Some(Err(error.clone()));
+        if let Some(error) = self.unreachable() {
+            return Some(Err(error));
         }
         if self.gone {
             return Some(Ok(()));

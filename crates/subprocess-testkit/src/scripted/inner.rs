@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use dsh_subprocess::{Environment, Error, NameCase, Ownership, SpawnSpec, WorldPath};
+use dsh_subprocess::{Environment, Error, ErrorKind, NameCase, Ownership, SpawnSpec, WorldPath};
 use futures_core::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -39,6 +39,8 @@ pub(super) struct Scene {
     pub(super) agenda: Agenda,
     pub(super) open_gates: BTreeSet<String>,
     pub(super) kill_bound: Duration,
+    /// How long a write to a terminal may get no further.
+    pub(super) write_bound: Duration,
     pub(super) violations: Vec<String>,
     /// To be woken when the lock is released.
     pub(super) wakers: Vec<Waker>,
@@ -55,6 +57,8 @@ pub(super) struct Core {
     pub(super) places: BTreeMap<WorldPath, Place>,
     pub(super) base: Environment,
     pub(super) name_case: NameCase,
+    /// The system that the world says it is.
+    pub(super) platform: String,
     pub(super) ownership: Ownership,
     pub(super) latency: Duration,
     /// How far a free-running clock jumps at once.
@@ -188,6 +192,7 @@ impl Core {
             Due::DrainOver(tree) => trees[tree].drain_over(scene),
             Due::GraceOver(tree) => trees[tree].kill(scene),
             Due::BoundOver(tree) => trees[tree].exhaust(),
+            Due::InputStalls(tree) => trees[tree].input_stalls(scene),
             Due::Answer => {}
         }
     }
@@ -206,6 +211,17 @@ impl Core {
 
     pub(super) fn has_arrived(&self, answer: Duration) -> bool {
         self.scene.agenda.now() >= answer
+    }
+
+    pub(super) fn refuse_when_disposed(&self) -> Result<(), Error> {
+        if self.disposed {
+            return Err(Error::new(
+                ErrorKind::Disposed,
+                "spawn",
+                "the runtime was disposed of",
+            ));
+        }
+        Ok(())
     }
 
     /// Asks every tree to end.

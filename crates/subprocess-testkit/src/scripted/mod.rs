@@ -8,7 +8,7 @@
 //!
 //! * [`ScriptedWorld`]: the runtime.
 //! * [`Script`], [`ScriptedMember`], [`Reaction`]: what its programs do.
-//! * [`Request`]: what was asked of it.
+//! * [`Request`], [`TerminalRequest`]: what was asked of it.
 
 mod agenda;
 mod driver;
@@ -20,9 +20,11 @@ mod script;
 mod spawn;
 mod spill;
 mod stream;
+mod terminal;
 mod tree;
 mod world;
 
 pub use record::{Delivery, Request, TerminationCause, TerminationRequest};
 pub use script::{Reaction, Script, ScriptedMember};
+pub use terminal::{Resize, ScriptedForeground, TerminalRequest};
 pub use world::{Place, ScriptedWorld};

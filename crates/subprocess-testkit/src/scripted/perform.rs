@@ -20,9 +20,16 @@ enum Progress {
 impl Tree {
     /// Goes on with the script as far as possible.
     pub(super) fn resume(&mut self, scene: &mut Scene) {
-        while let Some(mut step) = self.steps.pop_front() {
-            if self.perform(&mut step, scene) == Progress::Blocked {
-                self.steps.push_front(step);
+        self.type_on(scene);
+        loop {
+            while let Some(mut step) = self.steps.pop_front() {
+                if self.perform(&mut step, scene) == Progress::Blocked {
+                    self.steps.push_front(step);
+                    break;
+                }
+            }
+            // What the script has read makes room for what is typed, and that may be what it waits for.
+            if !self.type_on(scene) {
                 break;
             }
         }
@@ -50,6 +57,13 @@ impl Tree {
                 self.stream(*stream).target_closed = true;
                 self.settle(scene);
             }
+            Step::CollectLines(collect) => self.collect_lines(*collect),
+            Step::PrintSize => {
+                *step = Step::Write(StreamName::Stdout, self.tty_mut().size_line());
+                return self.perform(step, scene);
+            }
+            Step::Signal(signal) => return until(self.tty_mut().take_signal(*signal)),
+            Step::HandTerminal(foreground) => self.tty_mut().foreground = foreground.clone(),
             Step::PrintEnvironment => {
                 let variables: Vec<u8> = self
                     .environment
@@ -63,6 +77,10 @@ impl Tree {
                 let limit = usize::try_from(*left).unwrap_or(usize::MAX);
                 *left -= self.input.read(limit, &mut scene.wakers).len() as u64;
                 return until(*left == 0 || self.input.is_at_end());
+            }
+            Step::ReadLine => {
+                let line = self.input.read_line(&mut scene.wakers);
+                return until(line.is_some() || self.input.is_at_end());
             }
             Step::ReadToEnd => {
                 self.input.read(usize::MAX, &mut scene.wakers);
@@ -92,6 +110,9 @@ impl Tree {
     }
 
     fn write(&mut self, stream: StreamName, bytes: &mut Bytes, unsent: bool, scene: &mut Scene) -> Progress {
+        if let Some(terminal) = &self.terminal {
+            self.stdout.set_capacity(terminal.output_capacity());
+        }
         let to = self.stream(stream);
         let written = if unsent {
             to.keep(bytes, &mut scene.wakers)

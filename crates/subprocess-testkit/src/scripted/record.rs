@@ -48,6 +48,8 @@ pub enum TerminationCause {
     Dispose,
     /// The drop of the last reference to the runtime.
     Abandoned,
+    /// The exit of a terminal's program, which left others in its session.
+    ProgramExit,
 }
 
 /// One signal that was delivered.
@@ -63,9 +65,13 @@ pub struct Delivery {
 }
 
 impl Request {
-    pub(super) fn of(tree: &Tree) -> Self {
+    /// `None` for a tree on a terminal.
+    pub(super) fn of(tree: &Tree) -> Option<Self> {
+        if tree.terminal.is_some() {
+            return None;
+        }
         let streams = [Some(&tree.stdout), tree.stderr.as_ref()];
-        Self {
+        Some(Self {
             spec: tree.spec.clone(),
             environment: tree.environment.clone(),
             terminations: tree.terminations.clone(),
@@ -77,7 +83,7 @@ impl Request {
                 .flat_map(OutputStream::inherited)
                 .copied()
                 .collect(),
-        }
+        })
     }
 }
 
@@ -88,7 +94,7 @@ impl TerminationRequest {
 }
 
 impl Delivery {
-    pub(super) fn new(at: Duration, to: Option<u32>, signal: &'static str) -> Self {
+    pub(super) fn new(at: Duration, to: Option<u32>, signal: impl Into<SignalName>) -> Self {
         Self {
             at,
             to,

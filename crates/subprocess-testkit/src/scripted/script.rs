@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dsh_subprocess::{Error, Member, Outcome, SignalName, StreamName, Usage};
+use dsh_subprocess::{Error, Member, Outcome, SignalName, StreamName, TerminalSignal, Usage};
+
+use super::terminal::ScriptedForeground;
 
 /// The whole behaviour of one scripted program, step by step.
 ///
@@ -31,6 +33,7 @@ pub struct Script {
     pub(super) steps: VecDeque<Step>,
     pub(super) on_term: Reaction,
     pub(super) on_kill: Reaction,
+    pub(super) on_signal: Vec<(TerminalSignal, Reaction)>,
 }
 
 /// What a target or a member does about a signal.
@@ -85,6 +88,7 @@ pub(super) enum Step {
     Close(StreamName),
     PrintEnvironment,
     Read(u64),
+    ReadLine,
     ReadToEnd,
     Expect(Bytes),
     Echo,
@@ -95,6 +99,10 @@ pub(super) enum Step {
     LoseOwnership(String),
     Disconnect(String),
     Reconnect,
+    CollectLines(bool),
+    PrintSize,
+    Signal(TerminalSignal),
+    HandTerminal(ScriptedForeground),
 }
 
 impl Script {
@@ -103,7 +111,7 @@ impl Script {
         Self::default()
     }
 
-    fn then(mut self, step: Step) -> Self {
+    pub(super) fn then(mut self, step: Step) -> Self {
         self.steps.push_back(step);
         self
     }
@@ -286,8 +294,17 @@ impl Script {
     ///
     /// # Panics
     ///
-    /// If the target would do something before it starts: the test is wrong.
-    pub(super) fn complete(mut self) -> Self {
+    /// If the target would do something before it starts, or something with a terminal that it does not have: the test is
+    /// wrong.
+    pub(super) fn complete(mut self, on_terminal: bool) -> Self {
+        let misplaced = self
+            .steps
+            .iter()
+            .find(|step| !on_terminal && step.needs_terminal());
+        assert!(
+            misplaced.is_none(),
+            "a script does this without a terminal: {misplaced:?}"
+        );
         match self
             .steps
             .iter()
@@ -373,6 +390,17 @@ impl ScriptedMember {
 }
 
 impl Step {
+    fn needs_terminal(&self) -> bool {
+        matches!(
+            self,
+            Self::ReadLine
+                | Self::CollectLines(_)
+                | Self::PrintSize
+                | Self::Signal(_)
+                | Self::HandTerminal(_)
+        )
+    }
+
     /// Tells whether a world can do it without the target.
     fn is_preparation(&self) -> bool {
         matches!(

@@ -10,6 +10,7 @@ use dsh_subprocess::{
     PipeReader, PipeWriter, Process, ProcessStreams, Scrub, SpawnSpec, SpillSource, Stdin, StreamName,
     WorldPath, WorldString, merge,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::agenda::Due;
 use super::driver::{CancelWaker, ScriptedDriver, ScriptedInput, ScriptedOutput};
@@ -24,15 +25,21 @@ use super::world::Place;
 pub(super) fn spawn(world: &Arc<Inner>, spec: SpawnSpec) -> Result<Process, Error> {
     let token = spec.cancel.clone();
     let (index, streams) = world.with(|core| {
-        if core.disposed {
-            return Err(Error::new(
-                ErrorKind::Disposed,
-                "spawn",
-                "the runtime was disposed of",
-            ));
-        }
-        Ok(core.admit(world, spec))
+        core.refuse_when_disposed()?;
+        Ok::<_, Error>(core.admit(world, spec))
     })?;
+    watch_cancel(world, index, token);
+    Ok(Process::new(
+        Arc::new(ScriptedDriver {
+            world: Arc::clone(world),
+            tree: index,
+        }),
+        streams,
+    ))
+}
+
+/// Lets a token terminate a tree.
+pub(super) fn watch_cancel(world: &Arc<Inner>, index: usize, token: CancellationToken) {
     // Its waker may run at once, on this thread or another: it must find the tree, and the lock free.
     let mut watch = CancelWatch(Box::pin(token.clone().cancelled_owned()));
     let waker = Waker::from(Arc::new(CancelWaker {
@@ -51,26 +58,13 @@ pub(super) fn spawn(world: &Arc<Inner>, spec: SpawnSpec) -> Result<Process, Erro
             tree.cancel = Some(watch);
         }
     });
-    Ok(Process::new(
-        Arc::new(ScriptedDriver {
-            world: Arc::clone(world),
-            tree: index,
-        }),
-        streams,
-    ))
 }
 
 impl Core {
     fn admit(&mut self, world: &Arc<Inner>, spec: SpawnSpec) -> (usize, ProcessStreams) {
         let index = self.trees.len();
         let environment = self.environment(&spec.env);
-        let script = match self.find(&spec, &environment) {
-            Ok(program) => program(&spec).complete(),
-            Err(error) => Script {
-                steps: VecDeque::from([Step::Fail(error)]),
-                ..Script::default()
-            },
-        };
+        let script = self.script(&spec, &environment, false);
         let mut streams = ProcessStreams::default();
         let pipe = |stream| {
             PipeReader::new(ScriptedOutput {
@@ -117,7 +111,7 @@ impl Core {
     fn output(&self, world: &Arc<Inner>, output: &Output) -> (OutputStream, Option<OutputReader>) {
         match output {
             Output::Inherit => (OutputStream::new(Sink::Inherited(Vec::new())), None),
-            Output::Pipe => (OutputStream::new(Sink::Piped(OutputPipe::default())), None),
+            Output::Pipe => (OutputStream::new(Sink::Piped(OutputPipe::new())), None),
             Output::Collect(collect) => {
                 let (sink, reader) = self.collected(world, collect);
                 (OutputStream::new(sink), Some(reader))
@@ -144,8 +138,19 @@ impl Core {
         )
     }
 
+    /// Finds what the program of a spec does: nothing but to fail where there is none.
+    pub(super) fn script(&self, spec: &SpawnSpec, environment: &Environment, on_terminal: bool) -> Script {
+        match self.find(spec, environment) {
+            Ok(program) => program(spec).complete(on_terminal),
+            Err(error) => Script {
+                steps: VecDeque::from([Step::Fail(error)]),
+                ..Script::default()
+            },
+        }
+    }
+
     /// Makes the environment of a target: nothing of this machine's is in it.
-    fn environment(&self, overlay: &EnvOverlay) -> Environment {
+    pub(super) fn environment(&self, overlay: &EnvOverlay) -> Environment {
         merge(
             Scrub::default().apply(self.base.clone()).environment,
             overlay,

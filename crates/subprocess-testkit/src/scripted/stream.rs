@@ -38,9 +38,12 @@ pub(super) enum Sink {
 }
 
 /// What is between a scripted target and the reader of its raw output.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct OutputPipe {
     buffer: VecDeque<u8>,
+    capacity: usize,
+    /// Whether what nobody will read is thrown away, as on a terminal.
+    forgets: bool,
     reader: Option<Waker>,
     reader_gone: bool,
 }
@@ -122,6 +125,13 @@ impl OutputStream {
         }
     }
 
+    /// Sets how many bytes a raw stream holds from now on.
+    pub(super) fn set_capacity(&mut self, bytes: usize) {
+        if let Sink::Piped(pipe) = &mut self.sink {
+            pipe.capacity = bytes;
+        }
+    }
+
     /// Tells whether the runtime keeps its bytes.
     pub(super) fn is_collected(&self) -> bool {
         matches!(self.sink, Sink::Collected { .. })
@@ -166,14 +176,37 @@ impl OutputStream {
 }
 
 impl OutputPipe {
+    /// Makes a pipe.
+    pub(super) fn new() -> Self {
+        Self {
+            buffer: VecDeque::new(),
+            capacity: PIPE_CAPACITY,
+            forgets: false,
+            reader: None,
+            reader_gone: false,
+        }
+    }
+
+    /// Makes the output of a terminal, of which a reader that has gone is no failure.
+    pub(super) fn of_terminal() -> Self {
+        Self {
+            forgets: true,
+            ..Self::new()
+        }
+    }
+
     fn write(&mut self, bytes: &mut Bytes, wakers: &mut Vec<Waker>) -> Written {
         if bytes.is_empty() {
             return Written::All;
         }
         if self.reader_gone {
+            if self.forgets {
+                bytes.clear();
+                return Written::All;
+            }
             return Written::Broken;
         }
-        let count = bytes.len().min(PIPE_CAPACITY.saturating_sub(self.buffer.len()));
+        let count = bytes.len().min(self.capacity.saturating_sub(self.buffer.len()));
         if count > 0 {
             self.buffer.extend(&bytes[..count]);
             bytes.advance(count);
@@ -217,6 +250,27 @@ impl InputStream {
             wakers.extend(self.writer.take());
         }
         bytes
+    }
+
+    /// Reads to the end of a line. `None` while there is none.
+    pub(super) fn read_line(&mut self, wakers: &mut Vec<Waker>) -> Option<Bytes> {
+        let end = self.buffer.iter().position(|&byte| byte == b'\n')?;
+        Some(self.read(end + 1, wakers))
+    }
+
+    /// Takes bytes that were typed; whether there is room is the terminal's affair.
+    pub(super) fn hold(&mut self, bytes: &[u8]) {
+        self.buffer.extend(bytes);
+    }
+
+    /// Tells how many bytes wait to be read.
+    pub(super) fn unread(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Returns all that ever came, read or not.
+    pub(super) fn all(&self) -> Vec<u8> {
+        self.received.iter().chain(&self.buffer).copied().collect()
     }
 
     /// Tells whether everything was read and no more will come.

@@ -12,6 +12,7 @@ use super::inner::{CancelWatch, Scene};
 use super::record::{Delivery, TerminationCause, TerminationRequest};
 use super::script::{Reaction, Script, ScriptedMember, Step};
 use super::stream::{InputStream, OutputStream};
+use super::terminal::Tty;
 
 /// How far the ladder of a tree has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Tree {
     pub(super) stdout: OutputStream,
     /// `None` where it is merged into `stdout`.
     pub(super) stderr: Option<OutputStream>,
+    /// `None` for a tree that has pipes.
+    pub(super) terminal: Option<Tty>,
     pub(super) cancel: Option<CancelWatch>,
     pub(super) started: Option<Result<Started, Error>>,
     pub(super) outcome: Option<Outcome>,
@@ -87,6 +90,7 @@ impl Tree {
             input,
             stdout,
             stderr,
+            terminal: None,
             cancel: None,
             started: None,
             outcome: None,
@@ -129,6 +133,7 @@ impl Tree {
     pub(super) fn request_termination(&mut self, cause: TerminationCause, scene: &mut Scene) {
         self.terminations
             .push(TerminationRequest::new(scene.agenda.now(), cause));
+        self.close_terminal();
         scene.agenda.plan(Duration::ZERO, Due::Terminate(self.index));
     }
 
@@ -189,25 +194,27 @@ impl Tree {
         }
         if self.is_running() {
             self.signals.push(Delivery::new(now, None, signal));
-            match if kill {
+            let reaction = if kill {
                 self.on_kill.clone()
             } else {
                 self.on_term.clone()
-            } {
-                Reaction::Dies => {
-                    self.end_target(
-                        Outcome::Signaled {
-                            signal: signal.into(),
-                            core_dumped: false,
-                        },
-                        scene,
-                    );
-                }
-                Reaction::Ends { after, outcome } => {
-                    scene.agenda.plan(after, Due::TargetEnds(self.index, outcome));
-                }
-                Reaction::Ignores => {}
+            };
+            let outcome = Outcome::Signaled {
+                signal: signal.into(),
+                core_dumped: false,
+            };
+            self.react(reaction, outcome, scene);
+        }
+    }
+
+    /// Lets the target do what it does about a signal, of which the outcome would be this one.
+    pub(super) fn react(&mut self, reaction: Reaction, dead: Outcome, scene: &mut Scene) {
+        match reaction {
+            Reaction::Dies => self.end_target(dead, scene),
+            Reaction::Ends { after, outcome } => {
+                scene.agenda.plan(after, Due::TargetEnds(self.index, outcome));
             }
+            Reaction::Ignores => {}
         }
     }
 
@@ -222,6 +229,12 @@ impl Tree {
         }
         scene.agenda.plan(self.spec.drain, Due::DrainOver(self.index));
         self.settle(scene);
+        if let Some(terminal) = &mut self.terminal {
+            terminal.program_exited();
+            if !self.gone {
+                self.request_termination(TerminationCause::ProgramExit, scene);
+            }
+        }
     }
 
     /// Ends a member.
@@ -298,7 +311,7 @@ impl Tree {
         scene.retired.extend(self.cancel.take());
     }
 
-    /// The drain ran out: collected streams are cut off with what arrived, raw ones stay with the caller.
+    /// The drain ran out: collected streams and terminals are cut off with what arrived, raw pipes stay with the caller.
     pub(super) fn drain_over(&mut self, scene: &mut Scene) {
         if self.done.is_some() {
             return;
@@ -314,8 +327,9 @@ impl Tree {
                     .filter(|member| member.alive && holds(&member.script, name, merged))
                     .map(|member| Holder::new(member.script.member.clone(), name)),
             );
+            let cut_off = self.terminal.is_some();
             let stream = self.stream(name);
-            if stream.is_collected() {
+            if cut_off || stream.is_collected() {
                 stream.end(&mut scene.wakers);
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dsh_subprocess::{
     Capabilities, Environment, Error, ErrorKind, Lookup, Mechanism, NameCase, Ownership, Process, SpawnSpec,
-    SubprocessRuntime, WorldPath,
+    SubprocessRuntime, Terminal, TerminalEnvironment, TerminalSpec, WorldPath,
 };
 use futures_core::future::BoxFuture;
 
@@ -18,6 +18,7 @@ use super::inner::{Core, Inner, Scene, observe};
 use super::record::Request;
 use super::script::Script;
 use super::spill::SpillStore;
+use super::terminal::TerminalRequest;
 
 /// Where bare program names are placed, and what `PATH` says.
 pub(super) const PROGRAM_DIRECTORY: &str = "world://bin";
@@ -87,6 +88,7 @@ impl ScriptedWorld {
                 agenda: Agenda::default(),
                 open_gates: [].into(),
                 kill_bound: Duration::from_secs(5),
+                write_bound: Duration::from_secs(5),
                 violations: Vec::new(),
                 wakers: Vec::new(),
                 retired: Vec::new(),
@@ -96,6 +98,7 @@ impl ScriptedWorld {
             places: BTreeMap::new(),
             base,
             name_case: NameCase::Exact,
+            platform: "scripted".to_owned(),
             ownership: Ownership::new(remote, Vec::new()),
             latency: Duration::from_millis(1),
             horizon: Duration::MAX,
@@ -128,7 +131,8 @@ impl ScriptedWorld {
         self.program_by(name, move |_| script.clone())
     }
 
-    /// Sets what a program does, run by run: `script` sees the spec. It must not call the world.
+    /// Sets what a program does, run by run: `script` sees the spec, or the one that says with pipes what a terminal's spec
+    /// says of its program. It must not call the world.
     pub fn program_by(
         &self,
         name: &str,
@@ -184,6 +188,20 @@ impl ScriptedWorld {
         self
     }
 
+    /// Sets how long a write to a terminal may get no further before it is given up: 5 s of virtual time where it is not
+    /// set.
+    pub fn set_write_bound(&self, bound: Duration) -> &Self {
+        self.inner().with(|core| core.scene.write_bound = bound);
+        self
+    }
+
+    /// Sets the system that the world's terminals say they are on: `scripted` where it is not set. The user's shell is
+    /// `SHELL` of the [base environment](Self::set_base_environment), or `world://bin/sh`.
+    pub fn set_platform(&self, platform: impl Into<String>) -> &Self {
+        self.inner().with(|core| core.platform = platform.into());
+        self
+    }
+
     /// Sets what owns the world's trees: a remote job object without weaknesses where it is not set.
     pub fn set_ownership(&self, ownership: Ownership) -> &Self {
         self.inner().with(|core| core.ownership = ownership);
@@ -217,10 +235,17 @@ impl ScriptedWorld {
         self.inner().quietly(|core| core.scene.agenda.now())
     }
 
-    /// Returns every spawn that was accepted, in order, with what was asked of its tree since.
+    /// Returns every spawn that was accepted, in order, with what was asked of its tree since. Terminals are
+    /// [not among them](Self::terminals).
     pub fn requests(&self) -> Vec<Request> {
         self.inner()
-            .quietly(|core| core.trees.iter().map(Request::of).collect())
+            .quietly(|core| core.trees.iter().filter_map(Request::of).collect())
+    }
+
+    /// Returns every terminal that was accepted, in order, with what was asked of it since.
+    pub fn terminals(&self) -> Vec<TerminalRequest> {
+        self.inner()
+            .quietly(|core| core.trees.iter().filter_map(TerminalRequest::of).collect())
     }
 
     /// Returns what contradicted a script's [expectations](Script::expects), a sentence each. A test that sets
@@ -266,6 +291,17 @@ impl SubprocessRuntime for ScriptedWorld {
         super::spawn::spawn(self.inner(), spec)
     }
 
+    fn spawn_terminal(&self, spec: TerminalSpec) -> BoxFuture<'static, Result<Terminal, Error>> {
+        super::terminal::spawn_terminal(self.inner(), spec)
+    }
+
+    fn terminal_environment(&self) -> BoxFuture<'static, Result<TerminalEnvironment, Error>> {
+        let arrival = self.inner().with(Core::plan_answer);
+        observe(Arc::clone(self.inner()), move |core| {
+            core.has_arrived(arrival).then(|| Ok(core.terminal_environment()))
+        })
+    }
+
     fn dispose(&self) -> BoxFuture<'static, Result<(), Error>> {
         self.inner().with(Core::dispose);
         observe(Arc::clone(self.inner()), Core::disposal)
@@ -275,6 +311,7 @@ impl SubprocessRuntime for ScriptedWorld {
         let mut capabilities =
             Capabilities::new(self.inner().quietly(|core| core.ownership.mechanism.clone()));
         capabilities.spill = true;
+        capabilities.terminal = true;
         capabilities
     }
 }

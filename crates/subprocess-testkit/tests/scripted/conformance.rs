@@ -7,9 +7,10 @@ use dsh_subprocess::{Environment, NameCase};
 use dsh_subprocess_testkit::conformance::{Guarantees, World};
 use dsh_subprocess_testkit::scripted::{Place, ScriptedWorld};
 
+use crate::pipes_only::PipesOnly;
 use crate::probe::probe;
 
-fn world(case: NameCase) -> World {
+fn world(case: NameCase, terminal: bool) -> World {
     World {
         runtime: Box::new(move || {
             let world = ScriptedWorld::free_running();
@@ -26,7 +27,11 @@ fn world(case: NameCase) -> World {
                     ("SCRIPTED_API_KEY".into(), "sk".into()),
                     ("DSH_SCRIPTED".into(), "1".into()),
                 ]));
-            Arc::new(world)
+            if terminal {
+                Arc::new(world)
+            } else {
+                Arc::new(PipesOnly(world))
+            }
         }),
         probe: "world://bin/probe".into(),
         probe_name: "probe".into(),
@@ -48,15 +53,21 @@ fn world(case: NameCase) -> World {
             spill: true,
             raw_descriptors: false,
             argument_limit: None,
+            terminal,
+            proves_input_waiting: true,
         },
         resources: Box::new(()),
     }
 }
 
 mod posix_names {
-    dsh_subprocess_testkit::conformance_suite!(super::world(dsh_subprocess::NameCase::Exact));
+    dsh_subprocess_testkit::conformance_suite!(super::world(dsh_subprocess::NameCase::Exact, true));
 }
 
 mod windows_names {
-    dsh_subprocess_testkit::conformance_suite!(super::world(dsh_subprocess::NameCase::Insensitive));
+    dsh_subprocess_testkit::conformance_suite!(super::world(dsh_subprocess::NameCase::Insensitive, true));
+}
+
+mod no_terminals {
+    dsh_subprocess_testkit::conformance_suite!(super::world(dsh_subprocess::NameCase::Exact, false));
 }

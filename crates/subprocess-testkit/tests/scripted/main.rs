@@ -4,6 +4,8 @@ mod conformance;
 mod ends;
 mod late;
 mod output;
+mod pipes_only;
 mod probe;
 mod record;
 mod setup;
+mod terminal;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use dsh_subprocess::{SpawnSpec, StreamName};
+use dsh_subprocess::{SpawnSpec, StreamName, TerminalSignal};
 use dsh_subprocess_testkit::scripted::{Reaction, Script, ScriptedMember};
 
 /// The first id of a member; the target has none.
@@ -65,7 +65,40 @@ pub(crate) fn probe(spec: &SpawnSpec) -> Script {
             .stdout(format!("{text}\n"))
             .waits(Duration::from_millis(number(millis)))
             .exits(0),
+        ["terminal", ref call @ ..] => on_terminal(call),
         _ => panic!("the probe has no call {words:?}"),
+    }
+}
+
+/// Calls that need a terminal, which here is always raw and never echoes.
+fn on_terminal(call: &[&str]) -> Script {
+    let ready = Script::new().stdout("ready\n");
+    match *call {
+        ["facts"] => Script::new()
+            .stdout("terminals session foreground controlling signals\n")
+            .exits(0),
+        ["size"] => Script::new().prints_size().exits(0),
+        ["watch-size"] => (0..4).fold(Script::new().prints_size(), |script, _| {
+            script.until_signal(TerminalSignal::WindowChange).prints_size()
+        }),
+        ["signals"] => TerminalSignal::ALL
+            .into_iter()
+            .filter(|signal| *signal != TerminalSignal::Kill)
+            .fold(ready.on_term(Reaction::Ignores), |script, signal| {
+                script
+                    .on_signal(signal, Reaction::Ignores)
+                    .until_signal(signal)
+                    .stdout(format!("got {}\n", signal.name().as_str()))
+            }),
+        ["lines"] => ready.collects_lines(true).echoes(),
+        ["raw", "cat"] => ready.echoes(),
+        ["raw", "cat-after-resize"] => ready.until_signal(TerminalSignal::WindowChange).echoes(),
+        ["raw", "sleep"] => ready,
+        ["raw", "pieces", ref pieces @ ..] => pieces
+            .iter()
+            .fold(ready, |script, piece| script.reads(1).stdout(unhex(piece)))
+            .exits(0),
+        _ => panic!("the probe does not do {call:?} on a terminal"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use dsh_subprocess::{Collect, ErrorOutput, Output, SpawnSpec, Stdin};
+use dsh_subprocess::{Collect, ErrorOutput, Output, SpawnSpec, Stdin, TerminalSize, TerminalSpec};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) fn ms(millis: u64) -> Duration {
@@ -32,6 +32,20 @@ pub(crate) fn spec(program: &str) -> SpawnSpec {
         grace: Duration::from_secs(3),
         drain: Duration::from_secs(1),
         control: false,
+        cancel: CancellationToken::new(),
+    }
+}
+
+/// A terminal with a grace of 3 s and a drain of 1 s.
+pub(crate) fn terminal_spec(program: &str) -> TerminalSpec {
+    TerminalSpec {
+        argv: vec![program.into()],
+        cwd: r"C:\build\src".into(),
+        env: BTreeMap::new(),
+        terminal_type: "xterm".into(),
+        size: TerminalSize { rows: 24, cols: 80 },
+        grace: Duration::from_secs(3),
+        drain: Duration::from_secs(1),
         cancel: CancellationToken::new(),
     }
 }

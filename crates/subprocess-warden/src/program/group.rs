@@ -21,8 +21,19 @@ use crate::text::{self, Numbers};
 const DEPTH: usize = 64;
 /// Processes that are held at once.
 const HELD: usize = 32;
+/// In the place of one process: all of them.
+const EVERYBODY: u32 = 0;
 /// Times that a list of members is read until everybody on it was signalled.
 const LISTINGS: usize = 8;
+
+/// What the host has said of a leaf.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// Milliseconds, perhaps with [`ASKED`].
+    grace: u32,
+    /// The one who was not asked when all others were, or [`EVERYBODY`].
+    unasked: u32,
+}
 
 /// The group.
 #[derive(Debug)]
@@ -60,10 +71,11 @@ impl Group {
     pub fn ask(&mut self, now: u64, scratch: &mut PidSet) {
         const ASK: [i32; 2] = [SIGTERM, SIGCONT];
         self.ending = Some(now);
-        signal_in(&self.directory, &ASK, scratch);
+        signal_in(&self.directory, &ASK, EVERYBODY, scratch);
         each_group(&self.directory, &mut |leaf, name| {
-            if self.entry_of(name) & ASKED == 0 {
-                signal_below(leaf, &ASK, scratch, 1);
+            let Entry { grace, unasked } = self.entry_of(name);
+            if grace & ASKED == 0 {
+                signal_below(leaf, &ASK, unasked, scratch, 1);
             }
         });
     }
@@ -86,7 +98,7 @@ impl Group {
         let passed = now.saturating_sub(begun);
         let mut wait = None;
         each_group(&self.directory, &mut |leaf, name| {
-            let grace = match self.entry_of(name) & !ASKED {
+            let grace = match self.entry_of(name).grace & !ASKED {
                 0 => default_grace,
                 grace => grace.into(),
             };
@@ -117,15 +129,19 @@ impl Group {
         }
     }
 
-    /// Reads what the table says of the leaf with this name (`t17`); 0 where it says nothing.
-    fn entry_of(&self, leaf: &CStr) -> u32 {
+    /// Reads what the table says of the leaf with this name (`t17`); nothing where it says nothing.
+    fn entry_of(&self, leaf: &CStr) -> Entry {
         let Some(number) = leaf.to_bytes().strip_prefix(b"t").and_then(text::number) else {
-            return 0;
+            return Entry::default();
         };
-        let mut entry = [0_u8; 4];
-        match read_at(self.graces.number(), &mut entry, number as usize * 4) {
-            Ok(4) => u32::from_le_bytes(entry),
-            _ => 0,
+        let mut words = [[0_u8; 4]; 2];
+        let bytes = words.as_flattened_mut();
+        match read_at(self.graces.number(), bytes, number as usize * 8) {
+            Ok(8) => Entry {
+                grace: u32::from_le_bytes(words[0]),
+                unasked: u32::from_le_bytes(words[1]),
+            },
+            _ => Entry::default(),
         }
     }
 }
@@ -152,15 +168,15 @@ fn kill_in(group: &Descriptor, scratch: &mut PidSet) {
     if let Ok(freeze) = open_at(group.number(), c"cgroup.freeze", O_WRONLY) {
         let _ = descriptor::write(freeze.number(), b"1");
     }
-    signal_below(group, &[SIGKILL], scratch, 0);
+    signal_below(group, &[SIGKILL], EVERYBODY, scratch, 0);
 }
 
-/// Signals everybody in a group and below it.
-fn signal_below(group: &Descriptor, signals: &[i32], scratch: &mut PidSet, depth: usize) {
-    signal_in(group, signals, scratch);
+/// Signals everybody in a group and below it, or one process alone.
+fn signal_below(group: &Descriptor, signals: &[i32], whom: u32, scratch: &mut PidSet, depth: usize) {
+    signal_in(group, signals, whom, scratch);
     if depth < DEPTH {
         each_group(group, &mut |inner, _| {
-            signal_below(inner, signals, scratch, depth + 1);
+            signal_below(inner, signals, whom, scratch, depth + 1);
         });
     }
 }
@@ -177,9 +193,9 @@ fn each_group(group: &Descriptor, each: &mut dyn FnMut(&Descriptor, &CStr)) {
     }
 }
 
-/// Signals everybody in a group once. A number on its list may be somebody else's when it is used, so each process is opened,
+/// Signals everybody in a group, or one process alone, once. A number on its list may be somebody else's when it is used, so each process is opened,
 /// and signalled through its descriptor if the number is on the list again while it is held: then it was its own.
-fn signal_in(group: &Descriptor, signals: &[i32], signalled: &mut PidSet) {
+fn signal_in(group: &Descriptor, signals: &[i32], whom: u32, signalled: &mut PidSet) {
     signalled.clear();
     let Ok(list) = open_at(group.number(), c"cgroup.procs", O_RDONLY) else {
         return;
@@ -190,7 +206,7 @@ fn signal_in(group: &Descriptor, signals: &[i32], signalled: &mut PidSet) {
         let mut count = 0;
         let mut more = false;
         each_member(&list, &mut |pid| {
-            if signalled.contains(pid) {
+            if signalled.contains(pid) || (whom != EVERYBODY && whom != pid) {
                 return;
             }
             let Some(place) = held.get_mut(count) else {

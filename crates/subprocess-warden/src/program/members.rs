@@ -153,6 +153,14 @@ impl Members {
         self.let_go();
     }
 
+    /// As [`ask`](Self::ask), but for the target, which is asked by the next one.
+    pub fn ask_others(&mut self) {
+        let target = self.target;
+        self.asked.insert(target);
+        self.ask();
+        self.asked.remove(target);
+    }
+
     /// Sends a signal once to every member.
     pub fn signal(&mut self, number: i32) {
         self.find();

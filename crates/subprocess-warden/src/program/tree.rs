@@ -173,12 +173,12 @@ impl Warden<'_> {
         match ToTree::decode(bytes) {
             Ok(ToTree::Launch(launch)) if self.tree.is_none() => self.launch(&launch, arrived),
             // What comes for a tree that has just ended is for nobody.
-            Ok(ToTree::Ask | ToTree::Kill) if self.tree.is_none() => {}
+            Ok(ToTree::Ask | ToTree::AskOthers | ToTree::Kill) if self.tree.is_none() => {}
             Ok(ToTree::Ask) => {
                 self.ladder.asked(now);
-                self.members.forget();
                 self.members.ask();
             }
+            Ok(ToTree::AskOthers) => self.members.ask_others(),
             Ok(ToTree::Kill) => {
                 // Those that were killed before and are still there are killed again: they may have become others' since,
                 // and killable.

@@ -145,6 +145,27 @@ fn as_root_a_leaf_that_its_host_has_asked_is_not_asked_again() {
 }
 
 #[test]
+fn as_root_of_a_leaf_whose_other_members_were_asked_only_the_one_that_was_not_is() {
+    let mut group = Group::new("unasked");
+    group.graces.set(1, milliseconds(ENOUGH));
+    let (other, other_output) = group.member("t1", &stubborn());
+    let script = format!("trap 'echo TERM' TERM; echo ready; echo $$; {WAIT}");
+    let (target, mut output) = group.member("t1", &script);
+    let mut number = String::new();
+    output.read_line(&mut number).expect("the output can be read");
+    let number = number.trim_end().parse().ok().and_then(pidfd::Pid::from_raw);
+    group
+        .graces
+        .set_unasked(1, number.expect("the shell has a number"));
+    group.runtime.host.kill();
+    ends(&other);
+    ends(&target);
+    assert_eq!(left(other_output), [""; 0]);
+    assert_eq!(left(output), ["TERM"]);
+    group.end();
+}
+
+#[test]
 fn as_root_an_empty_group_is_removed_with_its_leaves() {
     let mut group = Group::new("empty");
     for leaf in ["t1", "t2", "t3"] {

@@ -60,6 +60,41 @@ fn every_member_is_asked_once() {
 }
 
 #[test]
+fn the_others_are_asked_before_the_target_and_nobody_twice() {
+    let runtime = Runtime::start(LONG);
+    let tree = runtime.tree();
+    let script = format!(
+        "trap 'echo target TERM' TERM; sh -c 'trap \"echo stubborn TERM\" TERM; echo ready; {}' & {WAIT}",
+        WAIT.replace('\'', "\"")
+    );
+    let mut target = tree.run(&script, LONG);
+    assert_eq!(target.line(), "ready");
+    tree.send(&ToTree::AskOthers);
+    assert_eq!(target.line(), "stubborn TERM");
+    tree.send(&ToTree::AskOthers);
+    tree.send(&ToTree::Ask);
+    assert_eq!(target.line(), "target TERM");
+    tree.kill();
+    assert_eq!(target.rest(), "");
+}
+
+#[test]
+fn the_host_of_a_tree_whose_others_were_asked_ends_and_only_the_target_is_asked() {
+    let mut runtime = Runtime::start(LONG);
+    let tree = runtime.tree();
+    let script = format!(
+        "trap 'echo target TERM; exit 0' TERM; sh -c 'trap \"echo stubborn TERM\" TERM; echo ready; {}' & {WAIT}",
+        WAIT.replace('\'', "\"")
+    );
+    let mut target = tree.run(&script, Duration::from_millis(300));
+    assert_eq!(target.line(), "ready");
+    tree.send(&ToTree::AskOthers);
+    assert_eq!(target.line(), "stubborn TERM");
+    runtime.host.kill();
+    assert_eq!(target.rest(), "target TERM\n");
+}
+
+#[test]
 fn another_signal_reaches_every_member_once() {
     const USR1: u32 = 10;
     let runtime = Runtime::start(LONG);

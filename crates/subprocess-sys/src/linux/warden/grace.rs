@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::Pid;
 
 use super::super::memory_file;
 
 /// Leaves that have a place in the table.
 const LEAVES: usize = 4096;
-const BYTES: usize = LEAVES * size_of::<AtomicU32>();
+const BYTES: usize = LEAVES * size_of::<Entry>();
+
+/// A leaf's grace, and the member that was not asked when all others were.
+type Entry = [AtomicU32; 2];
 
 /// A table in memory that host and runtime warden share: per leaf, the milliseconds between `SIGTERM` and `SIGKILL` should
 /// the host end. 0 is none set.
@@ -25,7 +29,7 @@ const BYTES: usize = LEAVES * size_of::<AtomicU32>();
 #[derive(Debug)]
 pub struct GraceTable {
     file: OwnedFd,
-    graces: NonNull<[AtomicU32; LEAVES]>,
+    entries: NonNull<[Entry; LEAVES]>,
 }
 
 // SAFETY: the mapping belongs to the value, and is used as atomics alone.
@@ -60,25 +64,38 @@ impl GraceTable {
                 0,
             )
         }?;
-        let graces = NonNull::new(mapped.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Self { file, graces })
+        let entries = NonNull::new(mapped.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Self { file, entries })
     }
 
     /// Sets the grace of a leaf, in milliseconds. A leaf whose number is 4,096 or more has no place, and gets the
     /// runtime's.
     pub fn set(&self, leaf: u32, milliseconds: u32) {
-        // SAFETY: the mapping is as long as the array, and there until the value is dropped.
-        let graces = unsafe { self.graces.as_ref() };
-        if let Some(grace) = graces.get(leaf as usize) {
+        if let Some([grace, unasked]) = self.entry(leaf) {
+            unasked.store(0, Ordering::Relaxed);
             grace.store(milliseconds.to_le(), Ordering::Relaxed);
         }
+    }
+
+    /// Says that all members of a leaf were asked to end but this one, which is asked alone should the host end.
+    pub fn set_unasked(&self, leaf: u32, member: Pid) {
+        if let Some([_, unasked]) = self.entry(leaf) {
+            let number = member.as_raw_nonzero().get().unsigned_abs();
+            unasked.store(number.to_le(), Ordering::Relaxed);
+        }
+    }
+
+    fn entry(&self, leaf: u32) -> Option<&Entry> {
+        // SAFETY: the mapping is as long as the array, and there until the value is dropped.
+        let entries = unsafe { self.entries.as_ref() };
+        entries.get(leaf as usize)
     }
 }
 
 impl Drop for GraceTable {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new` with this length, and nothing borrows from it any more.
-        let unmapped = unsafe { munmap(self.graces.as_ptr().cast(), BYTES) };
+        let unmapped = unsafe { munmap(self.entries.as_ptr().cast(), BYTES) };
         debug_assert!(unmapped.is_ok(), "the table's own mapping can be unmapped");
     }
 }
@@ -88,10 +105,25 @@ mod tests {
     use super::*;
     use rustix::io::pread;
 
+    fn words(table: &GraceTable, leaf: u64) -> [u32; 2] {
+        let mut words = [[0; 4]; 2];
+        pread(table, words.as_flattened_mut(), leaf * 8).expect("the file can be read");
+        words.map(u32::from_le_bytes)
+    }
+
     fn grace(table: &GraceTable, leaf: u64) -> u32 {
-        let mut bytes = [0; 4];
-        pread(table, &mut bytes, leaf * 4).expect("the file can be read");
-        u32::from_le_bytes(bytes)
+        words(table, leaf)[0]
+    }
+
+    #[test]
+    fn the_one_who_was_not_asked_stands_beside_the_grace_until_the_next_tenant() {
+        let table = GraceTable::new().expect("a table");
+        table.set(7, 5_000);
+        table.set_unasked(7, rustix::process::getpid());
+        assert_eq!(words(&table, 7), [5_000, std::process::id()]);
+        table.set(7, 6_000);
+        assert_eq!(words(&table, 7), [6_000, 0]);
+        assert_eq!([6, 8].map(|leaf| words(&table, leaf)), [[0; 2]; 2]);
     }
 
     #[test]
