@@ -135,7 +135,7 @@ pub trait SubprocessRuntime: Send + Sync {
     ///
     /// # Tests
     ///
-    /// `item_79_…`, `item_29_a_disposal_begins_when_it_is_called`, `two_runtimes_do_not_touch_each_other`; of dropping instead,
+    /// `item_79_…` (terminals too), `item_29_a_disposal_begins_when_it_is_called`, `two_runtimes_do_not_touch_each_other`; of dropping instead,
     /// `handles_outlive_their_runtime`.
     fn dispose(&self) -> BoxFuture<'static, Result<(), Error>>;
 

@@ -197,7 +197,7 @@ impl Terminal {
     ///
     /// # Tests
     ///
-    /// `item_93_…`, `item_94_…`, `item_96_…`, `item_98_…`.
+    /// `item_93_…`, `item_94_…`, `item_96_…`, `item_98_…`, `item_184_a_termination_needs_no_reader`.
     pub fn terminate(&self) -> Termination {
         drop(self.process.terminate());
         Termination::new(self.driver.session_exited())
@@ -220,6 +220,11 @@ impl Terminal {
     /// Turns the handle into a guard that terminates the session when it is dropped.
     ///
     /// The drop does not wait: the runtime carries the ladder to its end.
+    ///
+    /// # Tests
+    ///
+    /// `a_scoped_terminal_ends_its_session`; of a bare handle, `a_dropped_terminal_ends_nothing`; of the program's exit,
+    /// `item_97_…`.
     pub fn scoped(self) -> ScopedTerminal {
         ScopedTerminal(self)
     }
@@ -264,6 +269,10 @@ impl Drop for ScopedTerminal {
 /// more, or [`drain`](crate::TerminalSpec::drain) after the exit. The end of a terminal is no error.
 ///
 /// Dropping it lets the programs go on: what they print from then on is thrown away.
+///
+/// # Tests
+///
+/// `item_88_…`, `o21_…`.
 pub struct TerminalOutput(Box<dyn AsyncRead + Send + Sync + Unpin>);
 
 impl TerminalOutput {
