@@ -52,12 +52,20 @@ pub(crate) const TEST_PROGRAMS: &[Program] = &[
     Program::new("bash", "bash"),
     Program::new("sh", "dash"),
     Program::new("env", "coreutils"),
+    Program::new("gdb", "gdb"),
     Program::new("grep", "grep"),
+    Program::new("less", "less"),
     Program::new("mount", "mount"),
+    Program::new("node", "nodejs"),
+    Program::new("python3", "python3"),
+    Program::new("script", "bsdutils"),
     Program::new("sed", "sed"),
     Program::new("setpriv", "util-linux"),
     Program::new("setsid", "util-linux"),
+    Program::new("tmux", "tmux"),
+    Program::new("top", "procps"),
     Program::new("unshare", "util-linux"),
+    Program::new("vim", "vim"),
 ];
 
 /// An extension of cargo, as a crate with one program.

@@ -35,6 +35,7 @@ fn command_of(page: Page) -> Command {
     let name = match page {
         Page::Main => return whole,
         Page::Run => "run",
+        Page::Term => "term",
         Page::Exec => "exec",
         Page::Doctor => "doctor",
     };

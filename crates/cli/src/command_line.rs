@@ -63,6 +63,9 @@ fn folded(paragraph: &str) -> String {
         .join(" ")
 }
 
+/// The subcommands that report as JSON whatever becomes of them.
+const REPORTING: [&str; 2] = ["run", "term"];
+
 /// Tells whether the words ask for a run that is reported as JSON, and names what it would have run.
 ///
 /// For words that do not parse: whoever asked for an object gets one even then. The rules are the parser's own, from the
@@ -73,10 +76,8 @@ pub(crate) fn refused_json_run(words: &[OsString]) -> Option<Subject> {
     // Adds --help.
     definition.build();
     let mut words = words.iter().skip(1).peekable();
-    if words.next()? != "run" {
-        return None;
-    }
-    let run = definition.find_subcommand("run")?;
+    let name = words.next()?.to_str().filter(|name| REPORTING.contains(name))?;
+    let run = definition.find_subcommand(name)?;
     let mut asked = false;
     while let Some(word) = words.next_if(|word| is_option(word)) {
         if word == "--" {
@@ -139,6 +140,9 @@ mod tests {
             ("x run --quiet", "COMMAND"),
             ("x rum", "rum"),
             ("x run --timeout a\n\nb -- true", "a\\n\\nb"),
+            ("x term --rows 0", "--rows"),
+            ("x term --cols 65536", "65535"),
+            ("x term --stdin -", "--stdin"),
         ] {
             let message = refused(line);
             assert!(
@@ -162,6 +166,8 @@ mod tests {
         assert!(asked("x run -- --json").is_none());
         assert!(asked("x run --stdin --json a").is_none(), "there it is a value");
         assert!(asked("x doctor --json").is_none());
+        assert!(asked("x term --rows 0 --json").is_some());
+        assert!(asked("x term --record --json a").is_none(), "there it is a value");
         let subject = asked("x run --bogus --json -- a -b").expect("it asks for JSON");
         assert_eq!(subject.argv, ["a".into(), "-b".into()]);
     }

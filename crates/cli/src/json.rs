@@ -29,6 +29,8 @@ pub(crate) struct RunObject<'a> {
     holders: Vec<HolderObject<'a>>,
     duration_ms: u64,
     usage: UsageObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording_stopped: Option<&'a str>,
     exit_status: u8,
 }
 
@@ -130,7 +132,10 @@ impl<'a> RunObject<'a> {
                 message: &failure.message,
             }),
             stdout: StreamObject::new(&report.stdout, keep_spill),
-            stderr: StreamObject::new(&report.stderr, keep_spill),
+            stderr: match &report.stderr {
+                Some(stderr) => StreamObject::new(stderr, keep_spill),
+                None => StreamObject::new(&StreamReport::default(), keep_spill),
+            },
             ownership: report
                 .ownership
                 .as_ref()
@@ -148,6 +153,7 @@ impl<'a> RunObject<'a> {
                 system_ms: report.usage.system.map(milliseconds),
                 max_rss_kib: report.usage.peak_memory_bytes.map(|bytes| bytes / 1024),
             },
+            recording_stopped: report.recording_stopped.as_deref(),
             exit_status: report.status,
         }
     }

@@ -20,6 +20,8 @@ mod run;
 mod signals;
 mod stop;
 mod stream;
+mod supervision;
+mod term;
 
 use std::ffi::OsString;
 
@@ -37,6 +39,10 @@ use run::World;
 fn main() {
     signals::prepare();
     let words: Vec<OsString> = std::env::args_os().collect();
+    if term::watcher::is_meant(&words) {
+        term::watcher::watch();
+        return;
+    }
     let status = match command_line::parse(&words) {
         Ok(Cli { command }) => carry_out(command),
         Err(Instead::Text(text)) => publish::to_stdout(text.as_bytes()),
@@ -61,6 +67,10 @@ fn carry_out(command: Command) -> u8 {
         Command::Run(options) => {
             let form = Form::of(&options);
             publish::run(&run::run(*options, local_world), form)
+        }
+        Command::Term(options) => {
+            let form = Form::of_term(&options);
+            publish::run(&term::term(*options, local_world), form)
         }
         Command::Exec(options) => match exec::exec(*options, local_launcher) {
             Ok(outcome) => exec::mirror(&outcome),

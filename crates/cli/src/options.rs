@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::quantity::{parse_drain, parse_grace, parse_retained, parse_spill_cap, parse_timeout};
+use crate::term::TermOptions;
 
 /// Runs a command and owns its whole process tree: nothing it started is left behind.
 #[derive(Parser)]
@@ -26,6 +27,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunOptions>),
+    Term(Box<TermOptions>),
     Exec(Box<ExecOptions>),
     Doctor(DoctorOptions),
     /// Prints the completions of a shell.
@@ -48,6 +50,8 @@ pub(crate) enum Page {
     Main,
     /// dsh-subprocess-run(1)
     Run,
+    /// dsh-subprocess-term(1)
+    Term,
     /// dsh-subprocess-exec(1)
     Exec,
     /// dsh-subprocess-doctor(1)
@@ -143,7 +147,8 @@ pub(crate) struct RunOptions {
     pub(crate) command: Vec<OsString>,
 }
 
-const EXIT_STATUS: &str = "\
+/// The same for a run and for a session on a terminal.
+pub(crate) const EXIT_STATUS: &str = "\
 Exit status:
   the command's own; 128+N when signal N ended it
   124  timed out

@@ -12,6 +12,7 @@ use crate::options::RunOptions;
 use crate::own_stream;
 use crate::quantity::one_line;
 use crate::report::Report;
+use crate::term::TermOptions;
 
 /// The most characters of a line on stderr.
 const LONGEST_LINE: usize = 8192;
@@ -29,17 +30,21 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Reads what the options say.
+    /// Reads what the options of a run say.
     pub(crate) fn of(options: &RunOptions) -> Self {
-        if options.json {
-            Self::Json {
-                keep_spill: options.keep_spill,
-                quiet: options.quiet,
-            }
+        Self::new(options.json, options.quiet, options.keep_spill)
+    }
+
+    /// Reads what the options of a session on a terminal say.
+    pub(crate) fn of_term(options: &TermOptions) -> Self {
+        Self::new(options.json, options.quiet, false)
+    }
+
+    fn new(json: bool, quiet: bool, keep_spill: bool) -> Self {
+        if json {
+            Self::Json { keep_spill, quiet }
         } else {
-            Self::Line {
-                facts: !options.quiet,
-            }
+            Self::Line { facts: !quiet }
         }
     }
 }
@@ -50,7 +55,7 @@ pub(crate) fn run(report: &Report, form: Form) -> u8 {
         Form::Line { facts } => {
             if let Some(line) = report.line(facts) {
                 // Beside an unfinished line of the command's the facts would not be seen.
-                line_to_stderr(&line, report.stderr.inside_line, report.stuck);
+                line_to_stderr(&line, report.inside_line, report.stuck);
             }
             report.status
         }

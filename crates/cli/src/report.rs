@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use dsh_subprocess::{
-    Error, Holder, MayHaveStarted, Member, Outcome, Ownership, Snapshot, SpillState, StreamName, Usage,
+    Error, ErrorKind, Holder, MayHaveStarted, Member, Outcome, OutputReader, Ownership, Snapshot, SpillState,
+    StreamName, Usage,
 };
 
 use crate::exit_status;
@@ -30,7 +31,10 @@ pub(crate) struct Report {
     /// What to exit with.
     pub(crate) status: u8,
     pub(crate) stdout: StreamReport,
-    pub(crate) stderr: StreamReport,
+    /// `None` of a terminal, which is one stream.
+    pub(crate) stderr: Option<StreamReport>,
+    /// Whether the last thing that was passed on to where stderr is seen ended no line.
+    pub(crate) inside_line: bool,
     pub(crate) ownership: Option<Ownership>,
     pub(crate) ended: Vec<Member>,
     pub(crate) survivors: Vec<Member>,
@@ -39,6 +43,8 @@ pub(crate) struct Report {
     pub(crate) usage: Usage,
     /// Whether somebody does not read our output, so that a line after it may be stuck, too.
     pub(crate) stuck: bool,
+    /// Why a recording ends before its session.
+    pub(crate) recording_stopped: Option<String>,
     stopped: Option<Stop>,
 }
 
@@ -66,8 +72,18 @@ pub(crate) struct StreamReport {
     pub(crate) retained: Option<Snapshot>,
     /// Where it was spilled.
     pub(crate) spill: SpillState,
-    /// Whether the last byte that was passed on ended no line.
-    pub(crate) inside_line: bool,
+}
+
+impl StreamReport {
+    /// Reports a collected stream.
+    pub(crate) fn of(reader: &OutputReader) -> Self {
+        let retained = reader.snapshot();
+        Self {
+            total: retained.total,
+            retained: Some(retained),
+            spill: reader.spill(),
+        }
+    }
 }
 
 impl Report {
@@ -83,8 +99,11 @@ impl Report {
         result: Result<Outcome, Error>,
         stopped: Option<Stop>,
     ) -> Self {
+        // A start that was abandoned because of the stop says nothing of its own.
+        let abandoned =
+            stopped.is_some() && (result.as_ref()).is_err_and(|error| error.kind() == ErrorKind::Cancelled);
         let (cause, status, failure) = match (&result, &stopped) {
-            (Err(error), _) if error.started() == MayHaveStarted::No => {
+            (Err(error), _) if error.started() == MayHaveStarted::No && !abandoned => {
                 let failure = Failure::from(error);
                 (Cause::SpawnFailed, failure.status, Some(failure))
             }
@@ -94,7 +113,8 @@ impl Report {
                 } else {
                     Cause::Aborted
                 };
-                let lost = result.as_ref().err().map(Failure::from);
+                let lost = result.as_ref().err().filter(|_| !abandoned);
+                let lost = lost.map(Failure::from);
                 (cause, stop.status(), stop.failure().or(lost))
             }
             // The command may have run, and its status is lost: never that of an exec that failed.
@@ -133,7 +153,8 @@ impl Report {
             failure,
             status,
             stdout: StreamReport::default(),
-            stderr: StreamReport::default(),
+            stderr: Some(StreamReport::default()),
+            inside_line: false,
             ownership: None,
             ended: Vec::new(),
             survivors: Vec::new(),
@@ -141,6 +162,7 @@ impl Report {
             duration: Duration::ZERO,
             usage: Usage::default(),
             stuck: false,
+            recording_stopped: None,
             stopped: None,
         }
     }
@@ -153,7 +175,8 @@ impl Report {
     /// Takes note of what went wrong with the output after the command's end. Its cause and outcome stay; what the
     /// caller did not get decides the status. The first such thing stands.
     pub(crate) fn stop_late(&mut self, stop: Stop) {
-        if self.stopped.is_none() && !matches!(stop, Stop::InputFailed(..)) {
+        let is_input = matches!(stop, Stop::InputFailed(..) | Stop::InputRefused(..));
+        if self.stopped.is_none() && !is_input {
             self.status = stop.status();
             self.failure = self.failure.take().or_else(|| stop.failure());
             self.stopped = Some(stop);
@@ -190,8 +213,12 @@ impl Report {
                     .as_ref()
                     .map(|ownership| ownership.mechanism.to_string()),
             );
-            parts.push(format!("stdout {} B", self.stdout.total));
-            parts.push(format!("stderr {} B", self.stderr.total));
+            if let Some(stderr) = &self.stderr {
+                parts.push(format!("stdout {} B", self.stdout.total));
+                parts.push(format!("stderr {} B", stderr.total));
+            } else {
+                parts.push(format!("terminal {} B", self.stdout.total));
+            }
         } else if self.failure.is_some() {
             parts.push(self.end());
         }
@@ -201,6 +228,7 @@ impl Report {
         if facts {
             parts.extend(self.held(StreamName::Stdout));
             parts.extend(self.held(StreamName::Stderr));
+            parts.extend(self.held(StreamName::Terminal));
         }
         let (possible, certain): (Vec<_>, Vec<_>) = self
             .survivors
@@ -213,6 +241,7 @@ impl Report {
         if !possible.is_empty() {
             parts.push(format!("may still run: {}", named(&possible)));
         }
+        parts.extend(self.recording());
         (!parts.is_empty()).then(|| parts.join(" · "))
     }
 
@@ -225,16 +254,16 @@ impl Report {
             .iter()
             .map(|failure| failure.message.clone())
             .collect();
-        for (name, stream) in [
-            (StreamName::Stdout, &self.stdout),
-            (StreamName::Stderr, &self.stderr),
-        ] {
+        let stdout = (StreamName::Stdout, &self.stdout);
+        let stderr = self.stderr.iter().map(|stream| (StreamName::Stderr, stream));
+        for (name, stream) in [stdout].into_iter().chain(stderr) {
             if let SpillState::Withdrawn(why) = &stream.spill
                 && spills
             {
                 parts.push(format!("{name} is not kept in a file: {why}"));
             }
         }
+        parts.extend(self.recording());
         (!parts.is_empty()).then(|| parts.join(" · "))
     }
 
@@ -254,6 +283,11 @@ impl Report {
             Some(outcome) => drop(write!(said, ", {outcome}")),
         }
         said
+    }
+
+    fn recording(&self) -> Option<String> {
+        let why = self.recording_stopped.as_ref()?;
+        Some(format!("the recording stops before the end: {why}"))
     }
 
     fn held(&self, stream: StreamName) -> Option<String> {
@@ -290,7 +324,7 @@ fn named(members: &[Member]) -> String {
 mod tests {
     use std::io;
 
-    use dsh_subprocess::{ErrorKind, Mechanism};
+    use dsh_subprocess::Mechanism;
 
     use super::*;
 
@@ -406,7 +440,7 @@ mod tests {
     fn beside_an_object_the_line_says_what_went_wrong() {
         let mut report = ended(Ok(exited(0)), None);
         assert_eq!(report.line_beside_object(true), None);
-        report.stderr.spill = SpillState::Withdrawn("no room".to_owned());
+        report.stderr.get_or_insert_default().spill = SpillState::Withdrawn("no room".to_owned());
         assert_eq!(report.line_beside_object(false), None);
         assert_eq!(
             report.line_beside_object(true).as_deref(),

@@ -50,13 +50,10 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Names what the options ask for. The command's words are moved out of them.
-    pub(crate) fn of(options: &mut RunOptions) -> Result<Self, (Self, Failure)> {
-        let argv = std::mem::take(&mut options.command)
-            .into_iter()
-            .map(WorldString::from)
-            .collect();
-        match working_directory(options.cwd.as_deref()) {
+    /// Names what the options ask for.
+    pub(crate) fn of(command: Vec<OsString>, cwd: Option<&Path>) -> Result<Self, (Self, Failure)> {
+        let argv = command.into_iter().map(WorldString::from).collect();
+        match working_directory(cwd) {
             Ok(cwd) => Ok(Self {
                 argv,
                 cwd: Some(cwd.into()),
@@ -64,7 +61,7 @@ impl Subject {
             Err(failure) => Err((
                 Self {
                     argv,
-                    cwd: options.cwd.clone().map(WorldPath::from),
+                    cwd: cwd.map(WorldPath::from),
                 },
                 failure,
             )),

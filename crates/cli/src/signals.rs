@@ -17,6 +17,9 @@ use crate::exit_status;
 /// The signals that ask for an end.
 const ASKING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
+/// The signals that tell of the terminal somebody sits at.
+const TELLING: [Signal; 3] = [Signal::SIGWINCH, Signal::SIGTSTP, Signal::SIGCONT];
+
 /// How long a report may take to be written once somebody asked for the end of this process.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -25,6 +28,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct Interrupt(Signal);
 
 impl Interrupt {
+    /// What the end of its terminal is to a program.
+    pub(crate) const HANG_UP: Self = Self(Signal::SIGHUP);
+
     /// Returns what to exit with after it.
     pub(crate) fn status(self) -> u8 {
         exit_status::of_signal_number(self.0 as u8)
@@ -34,6 +40,60 @@ impl Interrupt {
     pub(crate) fn name(self) -> &'static str {
         self.0.as_str()
     }
+}
+
+/// What happens to the terminal somebody sits at, and to this process on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// It may have another size.
+    Resized,
+    /// Somebody wants this process to stop for now.
+    Stop,
+    /// It goes on after a stop.
+    Continued,
+}
+
+impl Notice {
+    fn of(signal: Signal) -> Option<Self> {
+        match signal {
+            Signal::SIGWINCH => Some(Self::Resized),
+            Signal::SIGTSTP => Some(Self::Stop),
+            Signal::SIGCONT => Some(Self::Continued),
+            _ => None,
+        }
+    }
+}
+
+/// The notices of this process, one after the other.
+///
+/// While it lives, a stop is for whoever reads it to carry out. Once it is dropped, a stop stops.
+pub(crate) struct Notices(UnboundedReceiver<Notice>);
+
+impl Notices {
+    /// Waits for the next one.
+    ///
+    /// # Cancellation
+    ///
+    /// None is lost.
+    pub(crate) async fn next(&mut self) -> Notice {
+        match self.0.recv().await {
+            Some(notice) => notice,
+            // The thread lives as long as this process.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Stops this process until somebody continues it.
+pub(crate) fn stop() {
+    // Not by the signal that asked for it, which has a handler. It cannot fail for a signal that exists.
+    let _ = low_level::raise(Signal::SIGSTOP as i32);
+}
+
+/// Stops this process as its terminal does one that uses it from the background. In an orphaned process group, where nobody
+/// would continue it, it is not stopped (setpgid(2)).
+pub(crate) fn stop_in_background() {
+    let _ = low_level::raise(Signal::SIGTTOU as i32);
 }
 
 /// Makes signals reach this process in the way the rest of it expects. Before the first thread: a mask is a thread's own,
@@ -63,27 +123,16 @@ impl Interrupts {
     ///
     /// There is no descriptor or no thread left to watch with. Signals end this process then.
     pub(crate) fn watch() -> io::Result<Self> {
-        let ignored = ignored();
-        let watched: Vec<_> = ASKING
-            .into_iter()
-            .filter(|&signal| !ignored.contains(signal))
-            .collect();
-        // True until everything is in place: there is no tree yet, and no interrupt may be lost.
-        let at_once = Arc::new(AtomicBool::new(true));
-        // Before the others: actions run in this order, and at the first interrupt that ends this process the thread may
-        // set the flag while the handler is still under way.
-        for &signal in &watched {
-            let status = Interrupt(signal).status();
-            flag::register_conditional_shutdown(signal as i32, status.into(), at_once.clone())?;
-        }
-        let signals = Signals::new(watched.iter().map(|&signal| signal as i32))?;
-        let (sender, interrupts) = mpsc::unbounded_channel();
-        let last = at_once.clone();
-        thread::Builder::new()
-            .name("signals".to_owned())
-            .spawn(move || forward(signals, &sender, &last))?;
-        at_once.store(false, Ordering::Relaxed);
-        Ok(Self(interrupts))
+        Ok(watch(&[])?.0)
+    }
+
+    /// Begins to watch, and to read what happens to the terminal, too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`watch`](Self::watch).
+    pub(crate) fn watch_terminal() -> io::Result<(Self, Notices)> {
+        watch(&TELLING)
     }
 
     /// Waits for the next one.
@@ -111,14 +160,52 @@ impl Drop for Interrupts {
     }
 }
 
-/// Passes signals on for as long as somebody listens, and ends this process at the first one after that.
-fn forward(mut signals: Signals, sender: &mpsc::UnboundedSender<Interrupt>, at_once: &AtomicBool) {
+/// Begins to watch those that ask for an end, and these others.
+fn watch(others: &[Signal]) -> io::Result<(Interrupts, Notices)> {
+    let ignored = ignored();
+    let watched = |signals: &[Signal]| -> Vec<_> {
+        let signals = signals.iter().copied();
+        signals.filter(|&signal| !ignored.contains(signal)).collect()
+    };
+    let (asking, others) = (watched(&ASKING), watched(others));
+    // True until everything is in place: there is no tree yet, and no interrupt may be lost.
+    let at_once = Arc::new(AtomicBool::new(true));
+    // Before the others: actions run in this order, and at the first interrupt that ends this process the thread may
+    // set the flag while the handler is still under way.
+    for &signal in &asking {
+        let status = Interrupt(signal).status();
+        flag::register_conditional_shutdown(signal as i32, status.into(), at_once.clone())?;
+    }
+    let signals = Signals::new([asking, others].concat().iter().map(|&signal| signal as i32))?;
+    let (interrupt_sender, interrupts) = mpsc::unbounded_channel();
+    let (notice_sender, notices) = mpsc::unbounded_channel();
+    let last = at_once.clone();
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || forward(signals, &interrupt_sender, &notice_sender, &last))?;
+    at_once.store(false, Ordering::Relaxed);
+    Ok((Interrupts(interrupts), Notices(notices)))
+}
+
+/// Passes signals on for as long as somebody listens, and ends this process at the first interrupt after that.
+fn forward(
+    mut signals: Signals,
+    interrupts: &mpsc::UnboundedSender<Interrupt>,
+    notices: &mpsc::UnboundedSender<Notice>,
+    at_once: &AtomicBool,
+) {
     for number in signals.forever() {
         let Ok(signal) = Signal::try_from(number) else {
             continue;
         };
+        if let Some(notice) = Notice::of(signal) {
+            if notices.send(notice).is_err() && notice == Notice::Stop {
+                stop();
+            }
+            continue;
+        }
         let interrupt = Interrupt(signal);
-        if sender.send(interrupt).is_err() {
+        if interrupts.send(interrupt).is_err() {
             at_once.store(true, Ordering::Relaxed);
             thread::sleep(LAST_WORDS);
             process::exit(interrupt.status().into());

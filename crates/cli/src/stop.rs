@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dsh_subprocess::StreamName;
+use dsh_subprocess::{Error, StreamName};
 
 use crate::exit_status;
 use crate::failure::Failure;
@@ -21,6 +21,8 @@ pub(crate) enum Stop {
     OutputFailed(StreamName, io::Error),
     /// What the command was to read cannot be read to its end.
     InputFailed(String, io::Error),
+    /// What was to be typed would be lost.
+    InputRefused(String, Error),
 }
 
 impl Stop {
@@ -38,7 +40,9 @@ impl Stop {
             Self::TimedOut => exit_status::TIMED_OUT,
             Self::Interrupted(interrupt) => interrupt.status(),
             Self::OutputClosed(_) => exit_status::OUTPUT_CLOSED,
-            Self::OutputFailed(..) | Self::InputFailed(..) => exit_status::OWN_FAILURE,
+            Self::OutputFailed(..) | Self::InputFailed(..) | Self::InputRefused(..) => {
+                exit_status::OWN_FAILURE
+            }
         }
     }
 
@@ -48,6 +52,7 @@ impl Stop {
             Self::TimedOut | Self::Interrupted(_) | Self::OutputClosed(_) => None,
             Self::OutputFailed(stream, error) => Some(Failure::new("output", format!("{stream}: {error}"))),
             Self::InputFailed(name, error) => Some(Failure::new("input", format!("{name}: {error}"))),
+            Self::InputRefused(..) => Some(Failure::new("input", self.spoken())),
         }
     }
 
@@ -59,6 +64,7 @@ impl Stop {
             Self::OutputClosed(stream) => format!("{stream} was closed"),
             Self::OutputFailed(stream, error) => format!("{stream}: {error}"),
             Self::InputFailed(name, error) => format!("{name}: {error}"),
+            Self::InputRefused(name, error) => format!("{name}: {error}"),
         }
     }
 }

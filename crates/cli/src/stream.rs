@@ -11,19 +11,18 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use dsh_subprocess::{PipeReader, PipeWriter};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use dsh_subprocess::PipeWriter;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::request::Input;
-
 /// Bytes passed on at once: what a pipe holds by default.
 const CHUNK: usize = 64 * 1024;
 
-/// The largest pipe that a process may ask for; pipe(7). What was written before the tree's end is at most this much.
-const LARGEST_PIPE: usize = 1 << 20;
+/// What was written before the tree's end is at most this much: twice the largest pipe that a process may ask for
+/// (pipe(7)), which is also the most that is kept of a terminal nobody reads.
+const MOST_LEFT: usize = 2 << 20;
 
 /// How far an output stream has come.
 #[derive(Debug, Default)]
@@ -50,11 +49,10 @@ impl Progress {
 ///
 /// What writing to `ours` gave. A failure to read is the stream's end: what came before it was passed on.
 pub(crate) async fn pass_on(
-    mut theirs: PipeReader,
+    mut theirs: impl AsyncRead + Unpin,
     ours: impl Write + Send + 'static,
     progress: Arc<Progress>,
-    over: CancellationToken,
-    drain: Duration,
+    mut remainder: Remainder,
 ) -> io::Result<()> {
     let (chunks, queue) = mpsc::channel(1);
     let (report, written) = oneshot::channel();
@@ -63,11 +61,6 @@ pub(crate) async fn pass_on(
         let _ = report.send(write_all(queue, ours, &progress));
     })?;
 
-    let mut remainder = Remainder {
-        over,
-        left: drain,
-        bytes_left: LARGEST_PIPE,
-    };
     let mut buffer = BytesMut::new();
     // Room first, then a read: nothing is taken from the command that cannot be passed on.
     while let Ok(room) = chunks.reserve().await {
@@ -106,14 +99,27 @@ fn write_all(mut queue: mpsc::Receiver<Bytes>, mut ours: impl Write, progress: &
 /// A process that escaped may hold the pipe, silent or chatty. So from then on the time spent in waiting for bytes is
 /// bounded in sum, and so is their number: all that the tree itself wrote is in the pipe by then. Time spent in waiting
 /// for our own reader does not count.
-struct Remainder {
+pub(crate) struct Remainder {
     over: CancellationToken,
     left: Duration,
     bytes_left: usize,
 }
 
 impl Remainder {
-    async fn read(&mut self, theirs: &mut PipeReader, buffer: &mut BytesMut) -> io::Result<usize> {
+    /// Bounds the time by `left` once `over` is cancelled.
+    pub(crate) fn new(over: CancellationToken, left: Duration) -> Self {
+        Self {
+            over,
+            left,
+            bytes_left: MOST_LEFT,
+        }
+    }
+
+    async fn read(
+        &mut self,
+        theirs: &mut (impl AsyncRead + Unpin),
+        buffer: &mut BytesMut,
+    ) -> io::Result<usize> {
         if !self.over.is_cancelled() {
             tokio::select! {
                 biased;
@@ -136,34 +142,49 @@ impl Remainder {
 
 /// Pumps an input into the command until either of them ends.
 ///
-/// Up to two chunks may be read ahead of what the command takes. The reading thread is left behind in its read when the
-/// command ends first: nothing but the end of this process wakes it.
+/// Up to two chunks may be read ahead of what the command takes.
 ///
 /// # Errors
 ///
 /// What reading the input gave. A command that reads no further is no error.
-pub(crate) async fn pump(input: Input, mut theirs: PipeWriter) -> io::Result<()> {
-    let (chunks, mut queue) = mpsc::channel(1);
-    let mut source = input.source;
-    thread::Builder::new().name("input".to_owned()).spawn(move || {
-        loop {
-            let chunk = read_chunk(&mut source);
-            let last = !matches!(&chunk, Ok(bytes) if !bytes.is_empty());
-            if chunks.blocking_send(chunk).is_err() || last {
-                return;
-            }
-        }
-    })?;
+pub(crate) async fn pump(source: impl Read + Send + 'static, mut theirs: PipeWriter) -> io::Result<()> {
+    let mut queue = read_ahead(source)?;
     while let Some(chunk) = queue.recv().await {
-        let chunk = chunk?;
-        if theirs.write_all(&chunk).await.is_err() {
+        if theirs.write_all(&chunk?).await.is_err() {
             break;
         }
     }
     Ok(())
 }
 
-fn read_chunk(source: &mut dyn Read) -> io::Result<Vec<u8>> {
+/// Reads a source on a thread, a chunk ahead, to its end or its failure, which is the last item.
+///
+/// The thread is left behind in its read when nobody wants the chunks any more: nothing but the source, or the end of this
+/// process, wakes it.
+///
+/// # Errors
+///
+/// There is no thread left to read with.
+pub(crate) fn read_ahead(
+    mut source: impl Read + Send + 'static,
+) -> io::Result<mpsc::Receiver<io::Result<Bytes>>> {
+    let (chunks, queue) = mpsc::channel(1);
+    thread::Builder::new().name("input".to_owned()).spawn(move || {
+        loop {
+            let chunk = read_chunk(&mut source);
+            let failed = chunk.is_err();
+            if matches!(&chunk, Ok(bytes) if bytes.is_empty())
+                || chunks.blocking_send(chunk).is_err()
+                || failed
+            {
+                return;
+            }
+        }
+    })?;
+    Ok(queue)
+}
+
+fn read_chunk(source: &mut impl Read) -> io::Result<Bytes> {
     let mut chunk = vec![0; CHUNK];
     loop {
         match source.read(&mut chunk) {
@@ -171,7 +192,7 @@ fn read_chunk(source: &mut dyn Read) -> io::Result<Vec<u8>> {
             Err(error) => return Err(error),
             Ok(count) => {
                 chunk.truncate(count);
-                return Ok(chunk);
+                return Ok(chunk.into());
             }
         }
     }

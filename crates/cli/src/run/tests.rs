@@ -1,12 +1,15 @@
 //! Runs in a scripted world: what no machine of this kind shows on demand. Nothing here knows of this machine's processes,
 //! so neither does [`run`](super::run).
 
+use std::time::Duration;
+
 use clap::Parser as _;
 use dsh_subprocess::{Error, ErrorKind, Member, Outcome, StreamName, Usage};
 use dsh_subprocess_testkit::scripted::{Reaction, Script, ScriptedMember, ScriptedWorld};
 
 use super::*;
 use crate::options::{Cli, Command};
+use crate::report::Cause;
 
 /// Runs the program `p` with --json and these options.
 fn run_script(options: &[&str], script: Script) -> Report {
@@ -57,7 +60,10 @@ fn a_world_without_process_ids_is_reported_without_one() {
     );
     assert_eq!(report.outcome, Some(Outcome::Exited { code: 0xC000_0005 }));
     assert_eq!(
-        (text(&report.stdout), text(&report.stderr)),
+        (
+            text(&report.stdout),
+            text(report.stderr.as_ref().expect("there are two streams"))
+        ),
         ("out".to_owned(), "err".to_owned())
     );
     assert_eq!(report.usage, usage);

@@ -57,6 +57,7 @@ fn version_and_help_are_successes_on_stdout() {
         &["--help"][..],
         &["-h"],
         &["run", "-h"],
+        &["term", "-h"],
         &["exec", "-h"],
         &["doctor", "--help"],
         &["man", "--help"],
@@ -77,7 +78,7 @@ fn completions_know_every_option_in_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let done = case.call(["completions", shell]);
         assert_eq!((done.code(), &done.stderr[..]), (0, ""));
-        for word in ["merge-stderr", "spill-max-bytes", "die-with", "doctor"] {
+        for word in ["merge-stderr", "spill-max-bytes", "die-with", "record", "doctor"] {
             assert!(done.text().contains(word), "{shell} does not know {word}");
         }
     }
@@ -100,6 +101,7 @@ fn the_manual_has_a_page_for_the_command_and_for_each_subcommand_of_weight() {
             ".TH dsh-subprocess-run 1",
             r"\-\-spill\-max\-bytes",
         ),
+        (&["man", "term"], ".TH dsh-subprocess-term 1", r"\-\-record"),
         (&["man", "exec"], ".TH dsh-subprocess-exec 1", r"\-\-die\-with"),
         (&["man", "doctor"], ".TH dsh-subprocess-doctor 1", r"\-\-json"),
     ] {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The most that anything here takes on a machine that is busy with something else.
-const BOUND: Duration = Duration::from_secs(60);
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_dsh-subprocess");
 

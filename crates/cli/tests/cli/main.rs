@@ -17,4 +17,5 @@ mod limits;
 mod our_output;
 mod output;
 mod spill;
+mod term;
 mod timeout;

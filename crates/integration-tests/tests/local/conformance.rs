@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsh_subprocess::NameCase;
 use dsh_subprocess_local::KernelFeature;
@@ -34,7 +35,9 @@ fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
         runtime: Box::new(move || {
             let builder = without
                 .iter()
-                .fold(tier.builder(), |builder, &feature| builder.without(feature));
+                .fold(tier.builder(), |builder, &feature| builder.without(feature))
+                // Two checks wait for it.
+                .write_bound(Duration::from_secs(2));
             Arc::new(builder.build().expect("the tier works here"))
         }),
         probe: probe.into(),
