@@ -179,6 +179,12 @@ pub(crate) fn exec(failure: &ExecFailure, program: &Program, asked: &Asked) -> E
             format!("the child's resource limits could not be set: {}", cause(errno)),
             errno,
         ),
+        // To a process that leads no session it is refused.
+        FailedStep::ControllingTerminal if errno == Errno::PERM => error(
+            ErrorKind::PermissionDenied,
+            "the child could not be given a session on the terminal: a security policy forbids it".to_owned(),
+            errno,
+        ),
         FailedStep::ControllingTerminal => error(
             ErrorKind::Os,
             format!(

@@ -31,11 +31,11 @@ pub(super) fn inspect(master: &Arc<Master>, tree: &Tree) -> Result<Option<Foregr
         },
         None => InputWaiting::Unknown("the terminal's program is not known".to_owned()),
     };
-    let named = members
-        .iter()
-        .find(|member| **member == group)
-        .or(members.first())
-        .and_then(|member| tree.machine.name(vec![*member]).pop());
+    // The leader first; but it may be a zombie that its parent has not taken leave of yet.
+    let leader = members.iter().filter(|member| **member == group);
+    let named = leader
+        .chain(&members)
+        .find_map(|member| tree.machine.name(vec![*member]).pop());
     Ok(Some(Foreground::new(owner::number(group), input, named)))
 }
 

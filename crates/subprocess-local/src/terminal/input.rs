@@ -26,6 +26,8 @@ pub(super) struct Queue {
     next: u64,
     /// When the terminal took something for the last time.
     got_on: Option<Instant>,
+    /// Whether the runtime's thread was asked to tell of room.
+    watched: bool,
 }
 
 #[derive(Debug)]
@@ -78,8 +80,6 @@ pub(super) struct Typing {
     /// When it was begun.
     since: Option<Instant>,
     timer: Option<TimerKey>,
-    /// Whether the runtime's thread was asked to tell of room.
-    watches: bool,
 }
 
 /// What became of an attempt.
@@ -99,7 +99,6 @@ impl Typing {
             ticket: None,
             since: None,
             timer: None,
-            watches: false,
         }
     }
 
@@ -139,8 +138,7 @@ impl Typing {
             return Some(Err(stuck(&self.master, state)));
         }
         state.queue.wait(ticket, waker);
-        if !self.watches {
-            self.watches = true;
+        if !std::mem::replace(&mut state.queue.watched, true) {
             self.master.watch_for_room(state, true);
         }
         if self.timer.is_none_or(|(at, _)| at < due) {
@@ -162,7 +160,7 @@ impl Typing {
             state.queue.leave(ticket);
             state.queue.wake_first(after.wakers());
         }
-        if std::mem::take(&mut self.watches) {
+        if state.queue.waiting.is_empty() && std::mem::take(&mut state.queue.watched) {
             self.master.watch_for_room(state, false);
         }
     }

@@ -61,6 +61,7 @@ impl Tree {
                 ended: Vec::new(),
                 held: Vec::new(),
                 others: Others::default(),
+                hung_up: None,
                 evidence: Evidence {
                     pipes: Vec::new(),
                     terminal: None,

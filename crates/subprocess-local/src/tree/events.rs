@@ -70,6 +70,7 @@ impl Tree {
             state.drain_until = Some(Instant::now() + self.drain);
         }
         state.ladder.target_ended();
+        state.hung_up = None;
         self.forget_others(state);
         self.look(state, after);
         if let Some(terminal) = self.terminal.get() {
@@ -164,6 +165,11 @@ impl Tree {
             if state.watched.is_empty() && state.outcome.is_some() {
                 self.look(&mut state, &mut after);
             }
+        }
+        if state.hung_up.is_some_and(|hung_up| hung_up.look_at <= now)
+            && let Some(terminal) = self.terminal.get()
+        {
+            others::hang_up_again(&mut state, &terminal.id);
         }
         match state.ladder.elapse(now) {
             Act::ReportSurvivors => {

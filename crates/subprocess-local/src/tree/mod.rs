@@ -27,7 +27,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use self::exit::Exit;
 use self::facts::{usage, with_times};
-use self::others::Others;
+use self::others::{HungUp, Others};
 use crate::failure::Asked;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
@@ -93,6 +93,8 @@ struct State {
     held: Vec<(StreamName, Medium)>,
     /// Members that were asked to end before the target.
     others: Others,
+    /// The target of a terminal's tree was told that the terminal goes away.
+    hung_up: Option<HungUp>,
     evidence: Evidence,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Whether the target leads a session of its own.
@@ -269,6 +271,7 @@ impl Tree {
             reactor.forget(&events, token);
         }
         self.forget_others(state);
+        state.hung_up = None;
         state.blind_until = None;
         state.owed = None;
         if let Owner::Reaper(reaper) = &state.owner {
@@ -299,7 +302,8 @@ impl Tree {
 
     /// Sets the timer to the next deadline.
     fn reschedule(self: &Arc<Self>, state: &mut State) {
-        let due = [state.ladder.due(), state.drain_until, state.blind_until]
+        let hung_up = state.hung_up.map(|hung_up| hung_up.look_at);
+        let due = [state.ladder.due(), state.drain_until, state.blind_until, hung_up]
             .into_iter()
             .flatten()
             .min();

@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dsh_subprocess_sys::event::Interest;
+use dsh_subprocess_sys::foreground::{self, InputWaiting, TerminalId};
 use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::{Errno, table};
 
@@ -150,14 +151,51 @@ impl Tree {
     }
 }
 
+/// A shell that was hung up upon looks at that within this long, unless it has missed it.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
+
+/// That a target was hung up upon, and when it is looked at again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HungUp {
+    pub(super) look_at: Instant,
+    after: Duration,
+}
+
 /// Tells a target that ignores `SIGTERM`, as interactive shells do, by the signal of a terminal that goes away.
-pub(super) fn hang_up(state: &State) {
+pub(super) fn hang_up(state: &mut State) {
+    if let Some(target) = state.pid.filter(|_| state.outcome.is_none())
+        && table::ignores(target, Signal::TERM)
+    {
+        send_hang_up(state, target);
+        state.hung_up = Some(HungUp {
+            look_at: Instant::now() + LOOK_AFTER,
+            after: LOOK_AFTER,
+        });
+    }
+}
+
+/// Tells it once more where it waits for input as if nothing had happened. A shell notes the signal in a handler; if it is just
+/// about to wait for a key, it wakes up for the next signal only. At a terminal that is really gone its read would fail, but
+/// here its last words are still to be read.
+pub(super) fn hang_up_again(state: &mut State, terminal: &TerminalId) {
+    let Some(HungUp { after, .. }) = state.hung_up.take() else {
+        return;
+    };
     let Some(target) = state.pid.filter(|_| state.outcome.is_none()) else {
         return;
     };
-    if !table::ignores(target, Signal::TERM) {
-        return;
+    if foreground::input_waiting(terminal, target, &[target]) == InputWaiting::Proven {
+        send_hang_up(state, target);
     }
+    // A slow machine has the shell late for both: each time it is given twice as long.
+    let after = after * 2;
+    state.hung_up = Some(HungUp {
+        look_at: Instant::now() + after,
+        after,
+    });
+}
+
+fn send_hang_up(state: &State, target: Pid) {
     match &state.leader {
         Some(leader) => drop(pidfd::send(&leader.pidfd, Signal::HUP)),
         None => {

@@ -107,6 +107,7 @@ impl Tree {
             return;
         }
         self.forget_others(state);
+        state.hung_up = None;
         if let (Owner::Session(session), Some(leader)) = (&mut state.owner, &state.leader)
             && pidfd::is_reaped(&leader.pidfd)
         {

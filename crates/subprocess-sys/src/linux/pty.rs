@@ -95,17 +95,13 @@ pub fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Read> {
     }
 }
 
-/// Types bytes, as many as the terminal takes now: `None` where that is none, because it is full or nobody has the slave
-/// open.
+/// Types bytes, as many as the terminal takes now: `None` where that is none, because it is full. What is typed while nobody has
+/// the slave open is there for whoever opens it next.
 ///
 /// # Errors
 ///
 /// Those of write(2) that are no answer of a terminal.
 pub fn write(master: impl AsFd, bytes: &[u8]) -> io::Result<Option<usize>> {
-    // The kernel would take them, and throw them away.
-    if is_closed(&master) {
-        return Ok(None);
-    }
     match rustix::io::write(master, bytes) {
         Ok(0) | Err(Errno::AGAIN | Errno::IO | Errno::INTR) => Ok(None),
         Ok(length) => Ok(Some(length)),
@@ -270,7 +266,16 @@ mod tests {
         let mut words = [0; 64];
         assert_eq!(read(&pty.master, &mut words).expect("it is one"), Read::Bytes(10));
         assert_eq!(read(&pty.master, &mut words).expect("it is one"), Read::Closed);
-        assert_eq!(write(&pty.master, b"x").expect("it is one"), None);
+    }
+
+    #[test]
+    fn what_is_typed_while_nobody_has_the_slave_open_is_kept_for_the_next() {
+        let pty = open(24, 80).expect("a terminal");
+        drop(pty.slave);
+        assert_eq!(write(&pty.master, b"typed\n").expect("it is one"), Some(6));
+        let slave = open_slave(&pty.master).expect("it is opened again");
+        let mut line = [0; 16];
+        assert_eq!(pipe::read(&slave, &mut line).expect("it is one"), 6);
     }
 
     #[test]
