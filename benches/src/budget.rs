@@ -85,6 +85,16 @@ const BUDGETS: &[Budget] = &[
     budget(Row::Spawn, Reaper, Field::BeyondCgroupMicros, AtMost(250.0)),
     budget(Row::Terminate1000, Reaper, Field::FloorRatio, AtMost(2.0)),
     budget(Row::HostDeath, All, Field::MedianMicros, AtMost(OBEDIENT_MICROS)),
+    budget(Row::PtySpawn, Direct, Field::FloorRatio, AtMost(1.3)),
+    budget(Row::PtySpawn, Reaper, Field::BeyondCgroupMicros, AtMost(250.0)),
+    budget(Row::PtyEcho, All, Field::FloorRatio, AtMost(1.3)),
+    budget(Row::PtyBulkCooked, All, Field::FloorRatio, AtLeast(0.9)),
+    budget(Row::PtyBulkRaw, All, Field::FloorRatio, AtLeast(0.9)),
+    budget(Row::PtyIdle200, All, Field::WakeUps, AtMost(0.0)),
+    budget(Row::PtyIdle200, All, Field::KibPerChild, AtMost(32.0)),
+    budget(Row::PtyIdle200, All, Field::DescriptorsPerChild, AtMost(3.0)),
+    budget(Row::PtyIdle200, Reaper, Field::WardenKib, AtMost(150.0)),
+    budget(Row::PtyInspect, All, Field::MedianMicros, AtMost(500.0)),
 ];
 
 impl Budget {

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::options::Row;
 use crate::peers::FORKING;
 use crate::turns::Contender;
-use crate::{collect, concurrent, linger, spawn, terminate};
+use crate::{collect, concurrent, linger, spawn, terminal, terminate};
 
 /// Takes one sample.
 pub(crate) type Sampler = Box<dyn FnMut() -> Result<f64>>;
@@ -45,7 +45,11 @@ fn candidates(row: Row) -> Result<Vec<Candidate>> {
         Row::Terminate1 | Row::Terminate100 | Row::Terminate1000 => terminate::candidates(row)?,
         Row::Linger => linger::candidates()?,
         Row::Collect | Row::CollectSpill => collect::candidates(row)?,
-        Row::Idle1000 | Row::HostDeath => Vec::new(),
+        Row::PtySpawn => terminal::spawn::candidates(),
+        Row::PtyEcho => terminal::echo::candidates()?,
+        Row::PtyBulkCooked | Row::PtyBulkRaw => terminal::bulk::candidates(row)?,
+        Row::PtyInspect => terminal::inspect::candidates(),
+        Row::Idle1000 | Row::HostDeath | Row::PtyIdle200 => Vec::new(),
     })
 }
 

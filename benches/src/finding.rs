@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::options::Row;
+use crate::project::{CGROUP, REAPER};
 use crate::statistics::{median, p95, paired_ratio};
 
 /// Whose samples these are.
@@ -15,6 +16,9 @@ pub(crate) struct Name {
 }
 
 const PROJECT: &str = "dsh-subprocess";
+/// This project where an executor of tokio's waits instead of the runtime's own `block_on`. It is told beside the other, and
+/// has no budget.
+const PROJECT_UNDER_TOKIO: &str = "dsh-subprocess under tokio";
 
 impl Name {
     /// The raw loop over the same system calls.
@@ -27,6 +31,14 @@ impl Name {
     pub(crate) const fn project(tier: &'static str) -> Self {
         Self {
             implementation: PROJECT,
+            tier: Some(tier),
+        }
+    }
+
+    /// This project under tokio, by a tier's name.
+    pub(crate) const fn project_under_tokio(tier: &'static str) -> Self {
+        Self {
+            implementation: PROJECT_UNDER_TOKIO,
             tier: Some(tier),
         }
     }
@@ -44,7 +56,7 @@ impl Name {
     }
 
     pub(crate) fn is_a_peer(self) -> bool {
-        !self.is_the_project() && self != Self::FLOOR
+        ![PROJECT, PROJECT_UNDER_TOKIO, Self::FLOOR.implementation].contains(&self.implementation)
     }
 }
 
@@ -96,6 +108,8 @@ pub(crate) enum Field {
     WakeUps,
     KibPerChild,
     DescriptorsPerChild,
+    /// How many threads more the host has than before its first child.
+    Threads,
     /// The reaper's median less the control group's, of paired samples.
     BeyondCgroupMicros,
     /// The proportional set size of a tree warden.
@@ -117,6 +131,7 @@ impl Field {
             Self::WakeUps => "wake_ups",
             Self::KibPerChild => "kib_per_child",
             Self::DescriptorsPerChild => "descriptors_per_child",
+            Self::Threads => "threads",
             Self::BeyondCgroupMicros => "beyond_cgroup_us",
             Self::WardenKib => "warden_pss_kib",
         }
@@ -170,9 +185,44 @@ pub(crate) fn of_samples(row: Row, unit: Unit, taken: &[(Name, Vec<f64>)]) -> Ve
     found.collect()
 }
 
+/// Adds to the reaper's finding how much longer it takes than a control group, in the median of the differences of two
+/// samples of the same round.
+pub(crate) fn add_beyond_cgroup(found: &mut [Finding], taken: &[(Name, Vec<f64>)]) {
+    let of = |tier| taken.iter().find(|(name, _)| *name == Name::project(tier));
+    if let (Some((_, cgroup)), Some((name, reaper))) = (of(CGROUP), of(REAPER))
+        && let Some(finding) = found.iter_mut().find(|finding| finding.name == *name)
+    {
+        let beyond: Vec<f64> = reaper
+            .iter()
+            .zip(cgroup)
+            .map(|(reaper, cgroup)| reaper - cgroup)
+            .collect();
+        finding.numbers.push((Field::BeyondCgroupMicros, median(&beyond)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_reaper_takes_beyond_a_cgroup_is_a_median_of_differences() {
+        let taken = [
+            (Name::project(CGROUP), vec![10.0, 20.0, 30.0]),
+            (Name::project(REAPER), vec![11.0, 25.0, 32.0]),
+        ];
+        let mut found = of_samples(Row::PtySpawn, Unit::Micros, &taken);
+        add_beyond_cgroup(&mut found, &taken);
+        assert_eq!(found[0].number(Field::BeyondCgroupMicros), None);
+        assert_eq!(found[1].number(Field::BeyondCgroupMicros), Some(2.0));
+    }
+
+    #[test]
+    fn this_project_is_no_peer_under_tokio_and_has_no_budget_there() {
+        let name = Name::project_under_tokio(CGROUP);
+        assert!(!name.is_a_peer() && !name.is_the_project());
+        assert!(Name::peer("p").is_a_peer());
+    }
 
     #[test]
     fn a_finding_holds_the_median_and_the_ratio_to_the_floor() {

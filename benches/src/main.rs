@@ -23,6 +23,7 @@ mod project;
 mod report;
 mod spawn;
 mod statistics;
+mod terminal;
 mod terminate;
 mod turns;
 
@@ -64,8 +65,13 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
             }
             Row::Linger => linger::measure(options.rounds),
             Row::Collect | Row::CollectSpill => collect::measure(row, options.rounds),
-            Row::Idle1000 => idle::measure(),
+            Row::Idle1000 => idle::children::measure(),
             Row::HostDeath => death::measure(options.rounds),
+            Row::PtySpawn => terminal::spawn::measure(options.rounds),
+            Row::PtyEcho => terminal::echo::measure(options.rounds),
+            Row::PtyBulkCooked | Row::PtyBulkRaw => terminal::bulk::measure(row, options.rounds),
+            Row::PtyIdle200 => idle::terminals::measure(),
+            Row::PtyInspect => terminal::inspect::measure(options.rounds),
         }?;
         budget::judge(&mut found);
         if options.json {

@@ -51,6 +51,13 @@ pub(crate) enum Row {
     #[value(name = "idle-1000")]
     Idle1000,
     HostDeath,
+    PtySpawn,
+    PtyEcho,
+    PtyBulkCooked,
+    PtyBulkRaw,
+    #[value(name = "pty-idle-200")]
+    PtyIdle200,
+    PtyInspect,
 }
 
 impl Row {
@@ -69,6 +76,12 @@ impl Row {
             Self::CollectSpill => "collect-spill",
             Self::Idle1000 => "idle-1000",
             Self::HostDeath => "host-death",
+            Self::PtySpawn => "pty-spawn",
+            Self::PtyEcho => "pty-echo",
+            Self::PtyBulkCooked => "pty-bulk-cooked",
+            Self::PtyBulkRaw => "pty-bulk-raw",
+            Self::PtyIdle200 => "pty-idle-200",
+            Self::PtyInspect => "pty-inspect",
         }
     }
 }

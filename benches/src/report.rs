@@ -76,6 +76,7 @@ fn line(finding: &Finding) -> [String; 7] {
         number(Field::WakeUps, " wake-ups", 0),
         number(Field::KibPerChild, " KiB a child", 1),
         number(Field::DescriptorsPerChild, " descriptors a child", 2),
+        number(Field::Threads, " threads", 0),
         number(Field::BeyondCgroupMicros, " µs more than with a cgroup", 0),
         number(Field::WardenKib, " KiB a warden", 1),
     ];

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use crate::candidate::{self, Candidate};
-use crate::finding::{Field, Finding, Name, Unit, of_samples};
+use crate::finding::{Field, Finding, Name, Unit, add_beyond_cgroup, of_samples};
 use crate::floor::{self, Cloner, Program};
 use crate::host::kib_of;
 use crate::options::Row;
 use crate::peers::{PEERS, TokioProcess};
-use crate::project::{CGROUP, REAPER, World, tiers};
-use crate::statistics::{median, paired_ratio};
+use crate::project::{World, tiers};
+use crate::statistics::paired_ratio;
 use crate::turns::{Contender, Effort, micros, take};
 
 /// The shortest program there is.
@@ -78,17 +78,7 @@ pub(crate) fn measure(rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
             }
         }
     }
-    let of = |tier| taken.iter().find(|(name, _)| *name == Name::project(tier));
-    if let (Some((_, cgroup)), Some((name, reaper))) = (of(CGROUP), of(REAPER))
-        && let Some(finding) = found.iter_mut().find(|finding| finding.name == *name)
-    {
-        let beyond: Vec<f64> = reaper
-            .iter()
-            .zip(cgroup)
-            .map(|(reaper, cgroup)| reaper - cgroup)
-            .collect();
-        finding.numbers.push((Field::BeyondCgroupMicros, median(&beyond)));
-    }
+    add_beyond_cgroup(&mut found, &taken);
     Ok(found)
 }
 

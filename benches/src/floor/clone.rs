@@ -51,6 +51,8 @@ struct Order {
     arguments: *const *const c_char,
     environment: *const *const c_char,
     stdio: [RawFd; 3],
+    /// Whether the standard input is a terminal that the new session is to have.
+    has_terminal: bool,
 }
 
 impl Cloner {
@@ -76,6 +78,18 @@ impl Cloner {
         stdout: BorrowedFd<'_>,
         stderr: BorrowedFd<'_>,
     ) -> Result<OwnedFd> {
+        let stdio = [self.null.as_raw_fd(), stdout.as_raw_fd(), stderr.as_raw_fd()];
+        self.start(program, stdio, false)
+    }
+
+    /// Starts a program in a session of its own, whose controlling terminal and only descriptor this is.
+    ///
+    /// A program that cannot be executed exits with 127, and so does one that cannot have the terminal.
+    pub(crate) fn spawn_on(&mut self, program: &Program, terminal: BorrowedFd<'_>) -> Result<OwnedFd> {
+        self.start(program, [terminal.as_raw_fd(); 3], true)
+    }
+
+    fn start(&mut self, program: &Program, stdio: [RawFd; 3], has_terminal: bool) -> Result<OwnedFd> {
         let list = |strings: &[CString]| -> Vec<*const c_char> {
             strings
                 .iter()
@@ -89,7 +103,8 @@ impl Cloner {
             path: arguments[0],
             arguments: arguments.as_ptr(),
             environment: environment.as_ptr(),
-            stdio: [self.null.as_raw_fd(), stdout.as_raw_fd(), stderr.as_raw_fd()],
+            stdio,
+            has_terminal,
         };
         let top = self.stack.as_mut_ptr_range().end;
         let mut pidfd: RawFd = -1;
@@ -125,6 +140,10 @@ extern "C" fn child(order: *mut c_void) -> c_int {
         if unsafe { libc::dup2(source, number) } < 0 {
             return 127;
         }
+    }
+    // SAFETY: TIOCSCTTY takes an integer.
+    if order.has_terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
+        return 127;
     }
     // SAFETY: close_range takes integers.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };

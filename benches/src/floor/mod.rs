@@ -4,6 +4,7 @@
 mod clone;
 #[expect(unsafe_code, reason = "a sleeper that needs no exec is a fork")]
 mod fork;
+pub(crate) mod terminal;
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -2,6 +2,7 @@
 
 mod sleepers;
 mod stamps;
+mod typewriter;
 mod writer;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) use stamps::{Clock, Stamps, now};
+pub(crate) use typewriter::{Mode, READY};
 
 /// Marks a call, which no row is named like.
 const MARK: &str = "call:";
@@ -62,14 +64,17 @@ impl Call {
 /// Does what was called for.
 pub(crate) fn answer(call: &Call) -> Result<()> {
     match call.name.as_str() {
-        "write" => writer::write(call.argument(0)?),
+        "write" => writer::write(call.argument(0)?, &vec![b'.'; writer::CHUNK]),
+        "print" => typewriter::print(call.argument(0)?, &call.argument::<String>(1)?),
+        "echo" => typewriter::echo(),
         "sleepers" => sleepers::lead(call.argument(0)?),
         "kill-and-reap" => sleepers::kill_and_reap(call.argument(0)?),
         "linger" => stamps::linger(),
         "compare" => crate::candidate::serve(call),
         "collecting-host" => crate::collect::host(&call.argument::<String>(0)?, call.argument(1)?),
         "dying-host" => crate::death::host(&call.argument::<String>(0)?),
-        "idle-host" => crate::idle::host(&call.argument::<String>(0)?, call.argument(1)?),
+        "idle-host" => crate::idle::children::host(&call.argument::<String>(0)?),
+        "idle-terminals-host" => crate::idle::terminals::host(&call.argument::<String>(0)?),
         other => bail!("there is no call named {other}"),
     }
 }

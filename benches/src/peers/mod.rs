@@ -1,8 +1,12 @@
 //! What a user might pick instead, used as its own documentation shows.
 //!
+//! `PEERS` are what children are run with, `PortablePty` and the two of pty-process what terminals are had with.
+//!
 //! None of them but processkit knows of a tree: what they wait for is the child alone, and the rows that are about trees
 //! leave out those with no way to end one.
 
+mod portable_pty;
+mod pty_process;
 mod std_process;
 #[expect(unsafe_code, reason = "pre_exec, which a session needs, is unsafe to call")]
 mod tokio_process;
@@ -10,6 +14,8 @@ mod tree_crates;
 
 use anyhow::{Result, ensure};
 
+pub(crate) use portable_pty::PortablePty;
+pub(crate) use pty_process::{BlockingPtyProcess, PtyProcess};
 pub(crate) use std_process::{StdProcess, on_threads};
 pub(crate) use tokio_process::TokioProcess;
 pub(crate) use tree_crates::{ProcessWrap, Processkit};
@@ -28,7 +34,7 @@ pub(crate) trait Peer {
 /// Makes a peer.
 type Make = fn() -> Result<Box<dyn Peer>>;
 
-/// All of them.
+/// All that run children without a terminal.
 pub(crate) const PEERS: [(Name, Make); 5] = [
     (StdProcess::NAME, || Ok(Box::new(StdProcess))),
     (TokioProcess::NAME, || Ok(Box::new(TokioProcess::new(false)?))),

@@ -47,6 +47,11 @@ impl Queue {
         wakers.extend(self.waiting.iter_mut().filter_map(|ticket| ticket.waker.take()));
     }
 
+    /// Whether nobody types.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     fn enter(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;

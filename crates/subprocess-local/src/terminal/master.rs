@@ -48,6 +48,8 @@ pub(super) struct State {
     /// Output that was read and that nobody has asked for yet.
     kept: VecDeque<u8>,
     reader: Reader,
+    /// What the thread is to tell of.
+    interest: Interest,
     /// Writes, in their order.
     pub(super) queue: Queue,
     pub(super) gauge: LineGauge,
@@ -107,6 +109,7 @@ impl Master {
                 fd: Some(master),
                 kept: VecDeque::new(),
                 reader: Reader::There(None),
+                interest: Interest::BecomesReadable,
                 queue: Queue::default(),
                 gauge: LineGauge::default(),
                 program_ended: false,
@@ -144,6 +147,11 @@ impl Master {
                 self.reactor.request(Source::Terminal(Arc::clone(self)));
             }
             Taken::All | Taken::Enough | Taken::Closed => {}
+        }
+        if state.is_read_unasked() {
+            self.tell_of(&mut state, Interest::HangsUp);
+        } else if state.interest == Interest::HangsUp {
+            self.tell_of(&mut state, Interest::BecomesReadable);
         }
         state.wake(&mut after);
         drop(state);
@@ -210,15 +218,23 @@ impl Master {
         lock(&self.state)
     }
 
-    /// Has the thread told when there is room for input, or not.
-    pub(super) fn watch_for_room(&self, state: &State, room: bool) {
+    /// Has the thread tell when there is room for input, or not.
+    pub(super) fn watch_for_room(&self, state: &mut State, room: bool) {
         let interest = if room {
             Interest::BecomesEither
         } else {
             Interest::BecomesReadable
         };
-        if let Some(fd) = &state.fd {
+        self.tell_of(state, interest);
+    }
+
+    /// Has the thread tell of something else. What is there already is told anew.
+    fn tell_of(&self, state: &mut State, interest: Interest) {
+        if state.interest != interest
+            && let Some(fd) = &state.fd
+        {
             self.reactor.change(fd, self.token, interest);
+            state.interest = interest;
         }
     }
 
@@ -295,6 +311,9 @@ impl Master {
             // The lock is held until the waker is in place, so whatever comes now wakes it.
             Ok(Read::Empty | Read::Closed) => {
                 state.reader = Reader::There(Some(waker.clone()));
+                if state.interest == Interest::HangsUp {
+                    self.tell_of(&mut state, Interest::BecomesReadable);
+                }
                 None
             }
             Err(error) => {
@@ -328,6 +347,12 @@ impl State {
             "the terminal's session is being terminated"
         };
         Err(Error::new(ErrorKind::Exited, operation, why).with_started(MayHaveStarted::Yes))
+    }
+
+    /// Whether a reader is at work who finds what is printed by itself. To be told of every piece would wake the runtime's
+    /// thread for each, and halve what a reader gets.
+    fn is_read_unasked(&self) -> bool {
+        matches!(self.reader, Reader::There(None)) && !self.ending && self.queue.is_empty()
     }
 
     /// Whether nobody has the terminal open.

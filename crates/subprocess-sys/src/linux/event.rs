@@ -24,6 +24,8 @@ pub enum Interest {
     BecomesWritable,
     /// Each time it becomes readable or writable.
     BecomesEither,
+    /// Once nobody has its other end any more. All the others tell of that too.
+    HangsUp,
     /// Each time a watched kernel file changes (`cgroup.events`).
     Changes,
 }
@@ -36,6 +38,7 @@ impl Interest {
             Self::BecomesReadable => EventFlags::IN | EventFlags::ET,
             Self::BecomesWritable => EventFlags::OUT | EventFlags::ET,
             Self::BecomesEither => EventFlags::IN | EventFlags::OUT | EventFlags::ET,
+            Self::HangsUp => EventFlags::ET,
             Self::Changes => EventFlags::PRI | EventFlags::ET,
         }
     }

@@ -1,112 +1,87 @@
-//! `idle-1000`: what a thousand children cost a host while nothing happens.
+//! What a host of many children that do nothing is measured by.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::gettid;
 
 use crate::finding::{Field, Finding, Name};
 use crate::host::{kib_of, memory_kib, numbers};
 use crate::options::Row;
-use crate::peers::{Peer as _, TokioProcess};
-use crate::project::{Tier, World, tiers};
-use crate::spawn::TRUE;
 
-const CHILDREN: usize = 1000;
 /// How long nothing happens.
 const IDLE: Duration = Duration::from_secs(2);
 /// Until this long after the last child started, the host may still be falling asleep.
 const SETTLING: Duration = Duration::from_millis(100);
 const SETTLED_WITHIN: u32 = 100;
 
-const SLEEP: [&str; 2] = ["/bin/sleep", "1000"];
-
-/// Measures the row, each contender in a host of its own.
-pub(crate) fn measure() -> Result<Vec<Finding>> {
-    let mut names: Vec<Name> = tiers()
-        .into_iter()
-        .map(|tier| Name::project(tier.name()))
-        .collect();
-    names.push(TokioProcess::NAME);
+/// Asks a host of each name for its numbers, which it [tells](tell).
+pub(super) fn ask(row: Row, call: &str, names: impl IntoIterator<Item = Name>) -> Result<Vec<Finding>> {
     let found = names.into_iter().map(|name| {
-        let which = name.tier.unwrap_or(name.implementation);
-        let numbers = numbers("idle-host", &[which, &CHILDREN.to_string()])?;
-        let [wake_ups, kib, descriptors, warden_kib] = numbers[..] else {
+        let numbers = numbers(call, &[name.tier.unwrap_or(name.implementation)])?;
+        let [wake_ups, kib, descriptors, threads, warden_kib] = numbers[..] else {
             bail!("the idle host said {numbers:?}")
         };
         let mut numbers = vec![
             (Field::WakeUps, wake_ups),
             (Field::KibPerChild, kib),
             (Field::DescriptorsPerChild, descriptors),
+            (Field::Threads, threads),
         ];
         if warden_kib > 0.0 {
             numbers.push((Field::WardenKib, warden_kib));
         }
-        Ok(Finding::new(Row::Idle1000, name, numbers))
+        Ok(Finding::new(row, name, numbers))
     });
     found.collect()
 }
 
+/// Prints the wake-ups of a host's threads, the KiB and the descriptors that each of its children cost it, the threads that
+/// all of them did, and the KiB of a tree warden.
+#[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+pub(super) fn tell(before: &Load, (wake_ups, after): (u64, Load), count: usize) {
+    let per_child = |number: f64| number / count as f64;
+    let more = |after: usize, before: usize| after as f64 - before as f64;
+    println!(
+        "{wake_ups} {} {} {} {}",
+        per_child(after.resident_kib - before.resident_kib),
+        per_child(more(after.descriptors, before.descriptors)),
+        more(after.threads, before.threads),
+        after.warden_kib
+    );
+}
+
 /// What is counted of a host.
 #[derive(Clone, Copy, Debug)]
-struct Load {
+pub(super) struct Load {
     resident_kib: f64,
     descriptors: usize,
+    threads: usize,
     /// The proportional set size of a tree warden, where there are any.
     warden_kib: f64,
 }
 
 impl Load {
-    fn now() -> Result<Self> {
-        let descriptors = fs::read_dir("/proc/self/fd")
-            .context("the descriptors cannot be counted")?
-            .count();
+    pub(super) fn now() -> Result<Self> {
+        let entries = |path| -> Result<usize> {
+            let directory = fs::read_dir(path).with_context(|| format!("{path} cannot be listed"))?;
+            Ok(directory.count())
+        };
         Ok(Self {
             resident_kib: memory_kib("VmRSS")?,
-            descriptors,
+            descriptors: entries("/proc/self/fd")?,
+            threads: entries("/proc/self/task")?,
             warden_kib: 0.0,
         })
     }
 }
 
-/// Is an idle host: starts children, awaits them, and prints the wake-ups of its threads, the KiB and the descriptors that
-/// each child cost it.
-pub(crate) fn host(which: &str, count: usize) -> Result<()> {
-    allow_descriptors(count * 4 + 100)?;
-    let (before, (wake_ups, after)) = if let Some(tier) = Tier::named(which) {
-        let world = World::new(tier)?;
-        // What the first child costs is the runtime's, not the child's.
-        world.run(&[TRUE])?;
-        let before = Load::now()?;
-        let measured = world.await_many(&SLEEP, count, watch)?;
-        (before, measured)
-    } else {
-        ensure!(
-            which == TokioProcess::NAME.implementation,
-            "no host is named {which}"
-        );
-        let tokio = TokioProcess::new(false)?;
-        tokio.run(TRUE)?;
-        (Load::now()?, tokio.await_sleepers(&SLEEP, count, watch)?)
-    };
-    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
-    let per_child = |number: f64| number / count as f64;
-    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
-    let descriptors = after.descriptors as f64 - before.descriptors as f64;
-    println!(
-        "{wake_ups} {} {} {}",
-        per_child(after.resident_kib - before.resident_kib),
-        per_child(descriptors),
-        after.warden_kib
-    );
-    Ok(())
-}
-
-/// Counts how often the other threads of this process were woken up or preempted in a while in which nothing happens.
-fn watch() -> Result<(u64, Load)> {
+/// Counts how often the other threads of this process were woken up or preempted in a while in which nothing happens, and
+/// what its children, which run `argv`, cost it.
+pub(super) fn watch(argv: &[&str]) -> Result<(u64, Load)> {
     // Whoever is still falling asleep is given the time to; who never does is counted.
     let mut before = switches()?;
     for _ in 0..SETTLED_WITHIN {
@@ -119,7 +94,7 @@ fn watch() -> Result<(u64, Load)> {
     std::thread::sleep(IDLE);
     let after = switches()?;
     let mut load = Load::now()?;
-    load.warden_kib = warden_kib()?;
+    load.warden_kib = warden_kib(argv)?;
     let woken = after
         .iter()
         .map(|(thread, count)| count - before.get(thread).unwrap_or(&0))
@@ -127,8 +102,8 @@ fn watch() -> Result<(u64, Load)> {
     Ok((woken, load))
 }
 
-/// Returns the mean proportional set size of the parents of the sleepers, where those are not this process.
-fn warden_kib() -> Result<f64> {
+/// Returns the mean proportional set size of the wardens whose children run `argv`, where there are any.
+fn warden_kib(argv: &[&str]) -> Result<f64> {
     let mut wardens = Vec::new();
     for process in fs::read_dir("/proc").context("the processes cannot be listed")? {
         let path = process?.path();
@@ -139,14 +114,14 @@ fn warden_kib() -> Result<f64> {
         let Ok(status) = fs::read_to_string(path.join("status")) else {
             continue;
         };
-        let sleeps = line
+        let runs_it = line
             .split(|&byte| byte == 0)
-            .eq(SLEEP.map(str::as_bytes).into_iter().chain([&b""[..]]));
+            .eq(argv.iter().map(|word| word.as_bytes()).chain([&b""[..]]));
         let parent = status
             .lines()
             .find_map(|line| line.strip_prefix("PPid:")?.trim().parse::<u32>().ok());
         if let Some(parent) = parent
-            && sleeps
+            && runs_it
             && fs::read_to_string(format!("/proc/{parent}/comm")).is_ok_and(|name| name == "dsh-warden\n")
         {
             wardens.push(parent);
@@ -190,7 +165,7 @@ fn switches() -> Result<BTreeMap<String, u64>> {
 }
 
 /// Lets this process have so many descriptors.
-fn allow_descriptors(needed: usize) -> Result<()> {
+pub(super) fn allow_descriptors(needed: usize) -> Result<()> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let needed = needed as u64;
     if current.is_none_or(|current| current >= needed) {

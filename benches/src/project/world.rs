@@ -1,4 +1,4 @@
-//! This project, used the way its README says: a thread that blocks on a future, no executor.
+//! One runtime, and what the rows do with it.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -12,47 +12,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dsh_subprocess::{
-    Collect, ErrorOutput, Mechanism, Output, Process, SpawnSpec, Spill, SpillLife, Stdin,
-    SubprocessRuntime as _,
+    Collect, ErrorOutput, Output, Process, SpawnSpec, Spill, SpillLife, Stdin, SubprocessRuntime as _,
 };
-use dsh_subprocess_local::{Candidate, LocalRuntime, OwnershipChoice, diagnose};
+use dsh_subprocess_local::LocalRuntime;
 use tokio_util::sync::CancellationToken;
 
+use super::Tier;
 use crate::collect::RETAINED;
-
-/// A tier by its name in the output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tier {
-    Cgroup,
-    Reaper,
-    ProcessGroup,
-}
-
-/// The names of the tiers that have budgets of their own.
-pub(crate) const CGROUP: &str = "cgroup";
-pub(crate) const REAPER: &str = "reaper";
-
-impl Tier {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Cgroup => CGROUP,
-            Self::Reaper => REAPER,
-            Self::ProcessGroup => "process_group",
-        }
-    }
-
-    /// Finds a tier by its name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Cgroup, Self::Reaper, Self::ProcessGroup]
-            .into_iter()
-            .find(|tier| tier.name() == name)
-    }
-}
 
 /// A runtime of one tier.
 pub(crate) struct World {
-    runtime: LocalRuntime,
-    never: CancellationToken,
+    pub(super) runtime: LocalRuntime,
+    pub(super) never: CancellationToken,
 }
 
 impl World {
@@ -63,13 +34,8 @@ impl World {
 
     /// Makes a runtime that spills below a directory.
     pub(crate) fn with_spills_in(tier: Tier, directory: &Path) -> Result<Self> {
-        let choice = match tier {
-            Tier::Cgroup => OwnershipChoice::Cgroup,
-            Tier::Reaper => OwnershipChoice::Reaper,
-            Tier::ProcessGroup => OwnershipChoice::ProcessGroup,
-        };
         let runtime = LocalRuntime::builder()
-            .ownership(choice)
+            .ownership(tier.choice())
             .spill_parent(directory)
             .build()?;
         Ok(Self {
@@ -209,16 +175,24 @@ impl World {
         let processes = (0..count)
             .map(|_| self.spawn(argv, None))
             .collect::<Result<Vec<Process>>>()?;
+        self.await_all(processes.iter().map(Process::done).collect(), idle)
+    }
+
+    /// Awaits futures that do not end on one thread, and calls `idle` on this one.
+    pub(super) fn await_all<T>(
+        &self,
+        mut ends: Vec<impl Future + Send + Unpin>,
+        idle: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         thread::scope(|scope| {
             scope.spawn(move || {
                 self.runtime.block_on(async {
-                    let mut ends: Vec<_> = processes.iter().map(Process::done).collect();
                     let mut stopped = pin!(stopped.cancelled());
                     poll_fn(|context| {
                         // All of them are asked at each wake-up, and there is none but the last.
-                        ends.retain_mut(|end| end.as_mut().poll(context).is_pending());
+                        ends.retain_mut(|end| Pin::new(end).poll(context).is_pending());
                         if ends.is_empty() {
                             Poll::Ready(())
                         } else {
@@ -242,32 +216,6 @@ impl Drop for World {
             eprintln!("a runtime could not be disposed of: {error}");
         }
     }
-}
-
-/// Returns the tiers that work here.
-pub(crate) fn tiers() -> Vec<Tier> {
-    let candidates = diagnose().candidates;
-    let works = |mechanism| move |candidate: &Candidate| candidate.works && candidate.mechanism == mechanism;
-    let cgroup = candidates
-        .iter()
-        .any(works(Mechanism::Cgroup))
-        .then_some(Tier::Cgroup);
-    let reaper = candidates
-        .iter()
-        .any(works(Mechanism::Reaper))
-        .then_some(Tier::Reaper);
-    cgroup
-        .into_iter()
-        .chain(reaper)
-        .chain([Tier::ProcessGroup])
-        .collect()
-}
-
-/// Returns the tiers that end their trees when the host is killed.
-pub(crate) fn owning_tiers() -> Vec<Tier> {
-    let mut tiers = tiers();
-    tiers.retain(|tier| *tier != Tier::ProcessGroup);
-    tiers
 }
 
 /// A file for a whole stream, gone with the handle.
