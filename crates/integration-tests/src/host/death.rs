@@ -31,7 +31,7 @@ pub(super) fn mortal(runtime: &LocalRuntime, report: &Report, args: &[String]) -
     die(death, &crowd, report)
 }
 
-fn die(death: &str, crowd: &Process, report: &Report) -> Result<(), Box<dyn Error>> {
+pub(super) fn die(death: &str, crowd: &Process, report: &Report) -> Result<(), Box<dyn Error>> {
     match death {
         // Out of `main`, which drops the runtime.
         "return" => Ok(()),

@@ -170,7 +170,7 @@ fn killed_wardens(peculiar: &Peculiar, report: &Report) -> Result<(), Box<dyn Er
 }
 
 /// Returns the status of a command that exits with 7.
-fn later(runtime: &LocalRuntime) -> Result<String, Box<dyn Error>> {
+pub(super) fn later(runtime: &LocalRuntime) -> Result<String, Box<dyn Error>> {
     Ok(block_on(runtime.spawn(shell("exit 7"))?.done())?.to_string())
 }
 
@@ -185,7 +185,7 @@ fn report_children(report: &Report) -> Result<(), Box<dyn Error>> {
 }
 
 /// Lists the children of the host that are zombies.
-fn zombies() -> std::io::Result<Vec<String>> {
+pub(super) fn zombies() -> std::io::Result<Vec<String>> {
     let mut children = children()?;
     children.retain(|pid| state(pid) == Some('Z'));
     Ok(children)
@@ -201,7 +201,10 @@ fn is_warden(pid: &str) -> bool {
 }
 
 /// Looks until what is seen is as it should be, and returns what was seen last.
-fn settled<T>(look: impl Fn() -> std::io::Result<T>, is_so: impl Fn(&T) -> bool) -> std::io::Result<T> {
+pub(super) fn settled<T>(
+    look: impl Fn() -> std::io::Result<T>,
+    is_so: impl Fn(&T) -> bool,
+) -> std::io::Result<T> {
     let deadline = Instant::now() + BOUND;
     loop {
         let seen = look()?;

@@ -18,6 +18,7 @@ mod reuse;
 mod run;
 mod stay;
 mod steps;
+mod terminal;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -85,6 +86,13 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         "by-thread" => death::by_thread(&runtime, &report)?,
         "resolve" => run::resolve(&runtime, &report, &args)?,
         "watch" => stay::watch(&runtime, &report, &args)?,
+        "terminal" => terminal::run(&runtime, &report, args)?,
+        "terminal-descriptors" => terminal::descriptors(&runtime, &report, &args)?,
+        "terminal-orphans" => terminal::orphans(&runtime, &report, &args)?,
+        "terminal-starved" => terminal::starved(&runtime, &report, &args)?,
+        "terminal-hungry" => terminal::hungry(&runtime, &report, &args)?,
+        "terminal-forked" => terminal::forked(&runtime, &report)?,
+        "terminal-mortal" => terminal::mortal(&runtime, &report, &args)?,
         "page-faults" => costs::page_faults(&runtime, &report, &args)?,
         "collect" => costs::collect(&runtime, &report, &args)?,
         other => return Err(format!("there is no scenario named `{other}`").into()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture::{Case, Host, Report, Tier, on_each_tier};
 
-const SECRETS: [(&str, &str); 5] = [
+pub(crate) const SECRETS: [(&str, &str); 5] = [
     ("OPENAI_API_KEY", "sk-o25-openai"),
     ("ANTHROPIC_AUTH_TOKEN", "o25-anthropic"),
     ("AWS_SECRET_ACCESS_KEY", "o25-aws"),
@@ -13,7 +13,7 @@ const SECRETS: [(&str, &str); 5] = [
 ];
 
 /// A host that was started with credentials and with what programs need.
-fn host(tier: Tier) -> Host {
+pub(crate) fn host(tier: Tier) -> Host {
     let mut host = Host::new(tier);
     for (name, value) in SECRETS {
         host = host.variable(name, value);
@@ -24,7 +24,7 @@ fn host(tier: Tier) -> Host {
     host
 }
 
-const NEEDED: [(&str, &str); 6] = [
+pub(crate) const NEEDED: [(&str, &str); 6] = [
     ("HOME", "/nonexistent/home"),
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("USER", "somebody"),

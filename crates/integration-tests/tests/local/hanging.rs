@@ -15,14 +15,14 @@ use dsh_subprocess::SubprocessRuntime;
 use crate::fixture::{BOUND, Case, InlineWait, Tier, finished, text, within};
 
 /// A file that nobody can execute until the gate is opened.
-struct Gate {
+pub(crate) struct Gate {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
 }
 
 impl Gate {
     /// Whoever executes the file waits until the gate is opened.
-    fn close(file: &Path) -> Self {
+    pub(crate) fn close(file: &Path) -> Self {
         Self::start(file, &[])
     }
 
@@ -46,13 +46,13 @@ impl Gate {
         gate
     }
 
-    fn wait_for(&mut self, word: &str) {
+    pub(crate) fn wait_for(&mut self, word: &str) {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("the probe writes text");
         assert!(line.starts_with(word), "{line:?} instead of `{word}`");
     }
 
-    fn open(mut self) {
+    pub(crate) fn open(mut self) {
         drop(self.child.stdin.take());
         assert!(
             self.child

@@ -7,6 +7,7 @@ mod limits;
 mod nested;
 mod scene;
 mod streams;
+mod terminals;
 pub(crate) mod wardens;
 
 use crate::fixture::Tier;

@@ -30,6 +30,7 @@ mod spill;
 mod spill_drain;
 mod stdin;
 mod steps;
+mod terminal;
 mod threads;
 mod unkillable;
 mod wakers;

@@ -2,48 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use dsh_subprocess::{ErrorKind, SubprocessRuntime};
 use tokio_util::sync::CancellationToken;
 
-use crate::fixture::{Case, Host, Tier, alive, announced, eventually, finished, probe_for_everyone, within};
-
-/// A group of the version 1 freezer: what is frozen in it takes `SIGKILL` only when it is thawed.
-struct Freezer(PathBuf);
-
-impl Freezer {
-    fn freeze(pid: u32) -> Self {
-        let group = PathBuf::from(format!(
-            "/sys/fs/cgroup/freezer/dsh-test-{}-{pid}",
-            std::process::id()
-        ));
-        fs::create_dir(&group).expect("the freezer is writable for root");
-        let freezer = Self(group);
-        fs::write(freezer.0.join("cgroup.procs"), pid.to_string()).expect("the process can be moved");
-        fs::write(freezer.0.join("freezer.state"), "FROZEN").expect("it can be frozen");
-        eventually("the group is frozen", || {
-            fs::read_to_string(freezer.0.join("freezer.state")).is_ok_and(|state| state == "FROZEN\n")
-        });
-        freezer
-    }
-
-    fn thaw(&self) {
-        fs::write(self.0.join("freezer.state"), "THAWED").expect("it can be thawed");
-    }
-}
-
-impl Drop for Freezer {
-    fn drop(&mut self) {
-        self.thaw();
-        // Its processes are gone or leave it in a moment; an empty group left behind costs nothing.
-        eventually("the group is empty", || {
-            fs::read_to_string(self.0.join("cgroup.procs")).is_ok_and(|processes| processes.is_empty())
-        });
-        drop(fs::remove_dir(&self.0));
-    }
-}
+use crate::fixture::{
+    Case, Freezer, Host, Tier, alive, announced, eventually, finished, probe_for_everyone, within,
+};
 
 fn a_frozen_member_is_a_named_survivor_until_it_is_thawed(tier: Tier) {
     let case = Case::with(tier, |builder| builder.kill_bound(Duration::from_millis(300)));
