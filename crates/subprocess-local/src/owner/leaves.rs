@@ -309,9 +309,11 @@ impl Leaf {
         Ok(())
     }
 
-    /// All members but this one were asked.
-    pub(super) fn others_asked(&self, target: Pid) {
+    pub(super) fn ask_others(&self, target: Pid) -> Result<(), Errno> {
+        self.signal_each(&[Signal::TERM, Signal::CONT], Some(target))?;
+        // Not before, as above.
         self.leaves.graces.set_unasked(self.number, target);
+        Ok(())
     }
 
     pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {

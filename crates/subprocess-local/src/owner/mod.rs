@@ -109,20 +109,21 @@ impl Owner {
         }
     }
 
-    /// Has `SIGTERM`, and `SIGCONT` after it, sent once to every member but the target, where the owner has somebody to send them.
-    /// `false` where that is for the caller to do.
-    pub(crate) fn ask_others(&self) -> bool {
+    /// Sends `SIGTERM` once to every member but the target, and `SIGCONT` after it. Should this process end now, nobody is asked
+    /// twice.
+    ///
+    /// # Errors
+    ///
+    /// When the members could not be listed.
+    pub(crate) fn ask_others(&mut self, target: Pid) -> Result<(), Errno> {
         match self {
-            // A message that does not go out now is no loss: all are asked by the next one, or at the end of the grace.
-            Self::Reaper(reaper) => reaper.ask_others().is_ok(),
-            Self::Nobody | Self::Cgroup(_) | Self::Session(_) => false,
-        }
-    }
-
-    /// Every member but the target was asked. Should this process end now, nobody is asked twice.
-    pub(crate) fn others_asked(&self, target: Pid) {
-        if let Self::Cgroup(leaf) = self {
-            leaf.others_asked(target);
+            Self::Nobody => Ok(()),
+            Self::Cgroup(leaf) => leaf.ask_others(target),
+            Self::Reaper(reaper) => reaper.ask_others(),
+            Self::Session(session) => {
+                session.ask_others();
+                Ok(())
+            }
         }
     }
 
@@ -179,6 +180,14 @@ impl Owner {
             Self::Cgroup(leaf) => leaf.pids(),
             Self::Reaper(reaper) => reaper.pids(),
             Self::Session(session) => session.pids(),
+        }
+    }
+
+    /// As [`pids`](Self::pids), at a price that does not depend on how many other processes there are.
+    pub(crate) fn pids_by_descent(&self) -> Vec<Pid> {
+        match self {
+            Self::Session(session) => session.pids_by_descent(),
+            Self::Nobody | Self::Cgroup(_) | Self::Reaper(_) => self.pids(),
         }
     }
 

@@ -133,12 +133,32 @@ impl SessionOwner {
         pids
     }
 
+    /// Lists the members, as [`pids`](Self::pids) does, by the lists of children that the kernel keeps: in a time that does not
+    /// depend on how many processes the machine has. A member is missed whose parent left the session and has ended.
+    pub(super) fn pids_by_descent(&self) -> Vec<Pid> {
+        let found = if self.pinned && self.session.is_some() {
+            self.reserve
+                .surely(|| table::session_by_descent(self.leader))
+                .unwrap_or_default()
+        } else {
+            None
+        };
+        found.unwrap_or_else(|| self.pids())
+    }
+
     /// Sends `SIGTERM`, then `SIGCONT`, to every member, and notes who had left the tree before.
     pub(super) fn ask(&mut self) {
         let (inside, strangers) = self.survey();
         // Before the signals: a dead parent can be asked for nothing.
         self.note_escaped(&inside, strangers);
         self.signal(&[Signal::TERM, Signal::CONT], &inside);
+    }
+
+    /// Sends `SIGTERM`, then `SIGCONT`, to every member but the leader, and notes who had left the tree before.
+    pub(super) fn ask_others(&mut self) {
+        let (inside, strangers) = self.survey();
+        self.note_escaped(&inside, strangers);
+        self.signal_each(&[Signal::TERM, Signal::CONT], &inside);
     }
 
     /// Sends `SIGKILL` to every member.
@@ -179,10 +199,13 @@ impl SessionOwner {
                 let _ = pidfd::send_by_number(self.leader, signal);
             }
         }
+        let mut others = inside.to_vec();
+        others.retain(|pid| !group_signalled || table::group_of(*pid) != Some(self.leader));
+        self.signal_each(signals, &others);
+    }
+
+    fn signal_each(&self, signals: &[Signal], inside: &[Pid]) {
         for &pid in inside {
-            if group_signalled && table::group_of(pid) == Some(self.leader) {
-                continue;
-            }
             // Opened before its session is asked again: a number that changed hands is not signalled.
             let process = pidfd::open(pid);
             if self.is_member(pid) {

@@ -10,7 +10,7 @@ use dsh_subprocess_sys::pty;
 use futures_core::future::BoxFuture;
 
 use super::input::Typing;
-use super::{Master, foreground};
+use super::{Master, foreground, sleep};
 use crate::tree::Tree;
 
 /// What a handle holds.
@@ -93,9 +93,14 @@ impl TerminalDriver for LocalTerminal {
     fn session_exited(&self) -> BoxFuture<'static, Result<(), Error>> {
         let (tree, master) = (Arc::clone(&self.tree), Arc::clone(&self.master));
         Box::pin(async move {
-            let exited = tree.exited().await;
-            master.calls.ended().await;
-            exited
+            Arc::clone(&tree).exited().await?;
+            // A look may hang in the kernel, with the memory of a member that is on a file system which does not answer.
+            let bound = tree.machine.kill_bound;
+            let ended = sleep::or_after(&master.reactor, bound, master.calls.ended()).await;
+            ended.ok_or_else(|| {
+                let message = format!("the session is gone, and a look at it has not ended for {bound:?}");
+                Error::new(ErrorKind::Os, "terminate", message).with_started(MayHaveStarted::Yes)
+            })
         })
     }
 }

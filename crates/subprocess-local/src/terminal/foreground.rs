@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dsh_subprocess::{Error, ErrorKind, Foreground, InputWaiting, MayHaveStarted, TerminalSignal};
 use dsh_subprocess_sys::Errno;
 use dsh_subprocess_sys::foreground::{self, InputWaiting as Seen};
-use dsh_subprocess_sys::pidfd::{Pid, Signal};
+use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::{pty, table};
 
 use super::Master;
@@ -75,9 +75,13 @@ pub(super) fn signal(master: &Master, tree: &Tree, signal: TerminalSignal) -> Re
     let sent = match signal {
         // Sent by the terminal itself, to whichever group has it then.
         TerminalSignal::Interrupt | TerminalSignal::Quit | TerminalSignal::Stop => {
-            master.with("signal", |fd| pty::signal_foreground(fd, named))?
+            match master.with("signal", |fd| pty::signal_foreground(fd, named))? {
+                // Kernels that only look like Linux do not all have it.
+                Err(Errno::NOTTY | Errno::INVAL | Errno::NOSYS) => by_descriptor(tree, group, named),
+                sent => sent,
+            }
         }
-        _ => by_number(tree, group, named),
+        _ => by_descriptor(tree, group, named),
     };
     match sent {
         Ok(()) => Ok(owner::number(group)),
@@ -103,12 +107,28 @@ pub(super) fn signal(master: &Master, tree: &Tree, signal: TerminalSignal) -> Re
     }
 }
 
-/// Signals a group by its number, which a live member of this very tree keeps from being anybody else's.
-fn by_number(tree: &Tree, group: Pid, signal: Signal) -> Result<(), Errno> {
-    if members(tree, group).is_empty() {
-        return Err(Errno::SRCH);
+/// Signals the members of a group. A number is used for nothing: it may be a stranger's when it comes to that.
+fn by_descriptor(tree: &Tree, group: Pid, signal: Signal) -> Result<(), Errno> {
+    // All at once, those included that are being born, where the leader lives and the kernel can.
+    if let Ok(leader) = pidfd::open(group)
+        && members(tree, group).contains(&group)
+        && pidfd::send_to_group(&leader, signal).is_ok()
+    {
+        return Ok(());
     }
-    table::signal_group(group, signal)
+    let mut answer = Err(Errno::SRCH);
+    for pid in members(tree, group) {
+        let Ok(member) = pidfd::open(pid) else { continue };
+        // Looked at while it is held.
+        if table::group_of(pid) == Some(group) {
+            match pidfd::send(&member, signal) {
+                Ok(()) => answer = Ok(()),
+                Err(Errno::SRCH) => {}
+                Err(errno) => answer = answer.or(Err(errno)),
+            }
+        }
+    }
+    answer
 }
 
 fn group(master: &Master, operation: &'static str) -> Result<Option<Pid>, Error> {
@@ -125,7 +145,7 @@ fn group(master: &Master, operation: &'static str) -> Result<Option<Pid>, Error>
 
 /// The processes of the tree that are in a group. Whether its leader lives does not matter.
 fn members(tree: &Tree, group: Pid) -> Vec<Pid> {
-    let mut pids = tree.pids();
+    let mut pids = tree.pids_by_descent();
     pids.retain(|pid| table::group_of(*pid) == Some(group));
     pids
 }

@@ -13,7 +13,8 @@ use dsh_subprocess_sys::pty;
 
 use super::Master;
 use super::line::{Admission, LONGEST_LINE};
-use super::master::{Afterwards, State};
+use super::master::Afterwards;
+use super::state::State;
 use crate::reactor::TimerKey;
 
 /// Bytes that are judged, and offered to the terminal, at a time. It takes some 12 KiB while nobody reads.
@@ -84,7 +85,8 @@ pub(super) struct Typing {
     ticket: Option<u64>,
     /// When it was begun.
     since: Option<Instant>,
-    timer: Option<TimerKey>,
+    /// When it is woken for its bound, and who that wakes.
+    timer: Option<(TimerKey, Waker)>,
 }
 
 /// What became of an attempt.
@@ -140,21 +142,23 @@ impl Typing {
         let since = *self.since.get_or_insert_with(Instant::now);
         let due = state.queue.got_on.map_or(since, |got_on| got_on.max(since)) + self.master.bound;
         if due <= Instant::now() {
-            return Some(Err(stuck(&self.master, state)));
+            return Some(Err(stuck(&self.master, state, ticket)));
         }
         state.queue.wait(ticket, waker);
         if !std::mem::replace(&mut state.queue.watched, true) {
             self.master.watch_for_room(state, true);
         }
-        if self.timer.is_none_or(|(at, _)| at < due) {
+        let set = |((at, _), woken): &(TimerKey, Waker)| *at >= due && woken.will_wake(waker);
+        if !self.timer.as_ref().is_some_and(set) {
             self.unschedule();
-            self.timer = Some(self.master.reactor.wake_at(due, waker.clone()));
+            let key = self.master.reactor.wake_at(due, waker.clone());
+            self.timer = Some((key, waker.clone()));
         }
         None
     }
 
     fn unschedule(&mut self) {
-        if let Some(timer) = self.timer.take() {
+        if let Some((timer, _)) = self.timer.take() {
             self.master.reactor.unschedule(timer);
         }
     }
@@ -163,7 +167,7 @@ impl Typing {
     fn leave(&mut self, state: &mut State, after: &mut Afterwards) {
         if let Some(ticket) = self.ticket.take() {
             state.queue.leave(ticket);
-            state.queue.wake_first(after.wakers());
+            state.queue.wake_first(&mut after.wakers);
         }
         if state.queue.waiting.is_empty() && std::mem::take(&mut state.queue.watched) {
             self.master.watch_for_room(state, false);
@@ -251,8 +255,10 @@ fn too_long(length: usize) -> Error {
     )
 }
 
-fn stuck(master: &Master, state: &State) -> Error {
-    let why = if state.is_full() {
+fn stuck(master: &Master, state: &State, ticket: u64) -> Error {
+    let why = if !state.queue.is_first(ticket) {
+        "an earlier write of this handle has not ended, and may not be polled any more"
+    } else if state.is_full() {
         "nobody reads the terminal's output, of which 1 MiB is waiting"
     } else {
         "the terminal's program does not read"

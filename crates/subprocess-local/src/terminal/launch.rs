@@ -36,11 +36,17 @@ pub(crate) fn spawn(
         match started {
             Some(Ok(_)) => Ok(allocation.publish()),
             Some(Err(error)) => Err(error),
-            None => Err(Error::new(
-                ErrorKind::Cancelled,
-                "spawn",
-                "cancelled before the terminal's program ran: nothing is left running",
-            )),
+            None => {
+                let tree = Arc::clone(&allocation.tree);
+                drop(allocation);
+                // It is being killed; whatever outlives that by the bound is named.
+                tree.exited().await?;
+                Err(Error::new(
+                    ErrorKind::Cancelled,
+                    "spawn",
+                    "the allocation of the terminal was cancelled: nothing is left running",
+                ))
+            }
         }
     })
 }

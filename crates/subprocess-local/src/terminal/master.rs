@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 use std::time::Duration;
@@ -17,15 +17,9 @@ use dsh_subprocess_sys::foreground::TerminalId;
 use dsh_subprocess_sys::pty::{self, Pty, Read};
 
 use super::calls::Calls;
-use super::input::Queue;
-use super::line::LineGauge;
+use super::state::{KEPT, Reader, State, Taken};
 use crate::reactor::{Reactor, Source, lock};
 use crate::tree::Tree;
-
-/// Bytes of output that are kept at most while nobody reads them.
-pub(super) const KEPT: usize = 1024 * 1024;
-/// Bytes read at a time. A terminal holds some 12 KiB, and hands out less than 4 KiB at a time.
-const PIECE: usize = 4096;
 
 /// One terminal, by the end that the host has.
 #[derive(Debug)]
@@ -41,53 +35,10 @@ pub(crate) struct Master {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
-pub(super) struct State {
-    /// `None` once all of its output was taken.
-    fd: Option<OwnedFd>,
-    /// Output that was read and that nobody has asked for yet.
-    kept: VecDeque<u8>,
-    reader: Reader,
-    /// What the thread is to tell of.
-    interest: Interest,
-    /// Writes, in their order.
-    pub(super) queue: Queue,
-    pub(super) gauge: LineGauge,
-    /// The program has exited: nobody can open the terminal again as its controlling one.
-    program_ended: bool,
-    /// The session is being terminated.
-    ending: bool,
-    /// Whether the tree was told that the output has ended.
-    told: bool,
-    /// Why reading failed, for whoever reads next.
-    failure: Option<io::Error>,
-}
-
-/// Whoever reads the output.
-#[derive(Debug)]
-enum Reader {
-    There(Option<Waker>),
-    /// Nobody will: what is printed is thrown away.
-    Gone,
-}
-
-/// Why no more was taken in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Taken {
-    /// There is no more for now.
-    All,
-    /// As much as was asked for.
-    Enough,
-    /// Nobody has the terminal open.
-    Closed,
-    /// It cannot be read.
-    Failed,
-}
-
 /// What is to be done without the lock.
 #[derive(Default)]
 pub(super) struct Afterwards {
-    wakers: Vec<Waker>,
+    pub(super) wakers: Vec<Waker>,
     /// The output has ended.
     ended: bool,
     failure: Option<Error>,
@@ -105,18 +56,7 @@ impl Master {
             id: TerminalId::of(&slave)?,
             bound,
             calls: Arc::default(),
-            state: Mutex::new(State {
-                fd: Some(master),
-                kept: VecDeque::new(),
-                reader: Reader::There(None),
-                interest: Interest::BecomesReadable,
-                queue: Queue::default(),
-                gauge: LineGauge::default(),
-                program_ended: false,
-                ending: false,
-                told: false,
-                failure: None,
-            }),
+            state: Mutex::new(State::new(master)),
         });
         let state = lock(&made.state);
         if let Some(fd) = &state.fd {
@@ -133,10 +73,11 @@ impl Master {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         let taken = match state.reader {
+            // All that is left is taken with the closing, however much is kept already.
+            _ if state.program_ended && state.is_closed() => Taken::Closed,
             Reader::Gone => state.throw_away(KEPT),
             Reader::There(_) if state.ending => state.take_in(KEPT),
-            // Read by its reader; or at the end, by whoever closes it.
-            Reader::There(_) if state.program_ended && state.is_closed() => Taken::Closed,
+            // It is read by its reader.
             Reader::There(_) => Taken::All,
         };
         match taken {
@@ -281,7 +222,7 @@ impl Master {
     }
 
     /// Reads output for its reader, who is woken when there may be more. `None` for later.
-    pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+    pub(super) fn read(self: &Arc<Self>, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
         let mut state = lock(&self.state);
         if !state.kept.is_empty() {
             let mut after = Afterwards::default();
@@ -289,8 +230,11 @@ impl Master {
             if state.kept.is_empty() {
                 state.kept = VecDeque::new();
             }
-            // There is room for what a stuck write must read.
+            // There is room for what a stuck write must read, and for what whoever cleans up has still to say.
             state.queue.wake_first(&mut after.wakers);
+            if state.ending && state.fd.is_some() {
+                self.reactor.request(Source::Terminal(Arc::clone(self)));
+            }
             drop(state);
             self.finish(after);
             return Some(read);
@@ -325,122 +269,6 @@ impl Master {
         drop(state);
         self.finish(after);
         read
-    }
-}
-
-impl State {
-    /// Returns the descriptor, unless it is too late to type or to ask.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Exited`].
-    pub(super) fn usable(&self, operation: &'static str) -> Result<BorrowedFd<'_>, Error> {
-        if let Some(fd) = &self.fd
-            && !self.program_ended
-            && !self.ending
-        {
-            return Ok(fd.as_fd());
-        }
-        let why = if self.program_ended {
-            "the terminal's program has exited"
-        } else {
-            "the terminal's session is being terminated"
-        };
-        Err(Error::new(ErrorKind::Exited, operation, why).with_started(MayHaveStarted::Yes))
-    }
-
-    /// Whether a reader is at work who finds what is printed by itself. To be told of every piece would wake the runtime's
-    /// thread for each, and halve what a reader gets.
-    fn is_read_unasked(&self) -> bool {
-        matches!(self.reader, Reader::There(None)) && !self.ending && self.queue.is_empty()
-    }
-
-    /// Whether nobody has the terminal open.
-    fn is_closed(&self) -> bool {
-        self.fd.as_ref().is_some_and(pty::is_closed)
-    }
-
-    /// Takes output into memory, until that holds `bound` bytes. `true` where there was some.
-    pub(super) fn read_ahead(&mut self) -> bool {
-        let before = self.kept.len();
-        match self.reader {
-            Reader::There(_) => {
-                self.take_in(KEPT);
-                self.kept.len() > before
-            }
-            // The thread does it.
-            Reader::Gone => false,
-        }
-    }
-
-    /// Whether so much was printed and not read that no more of it is kept.
-    pub(super) fn is_full(&self) -> bool {
-        self.kept.len() >= KEPT
-    }
-
-    fn take_in(&mut self, bound: usize) -> Taken {
-        let Some(fd) = &self.fd else {
-            return Taken::Closed;
-        };
-        let mut piece = [0; PIECE];
-        while self.kept.len() < bound {
-            let room = (bound - self.kept.len()).min(PIECE);
-            match pty::read(fd, &mut piece[..room]) {
-                Ok(Read::Bytes(length)) => self.kept.extend(&piece[..length]),
-                Ok(Read::Empty) => return Taken::All,
-                Ok(Read::Closed) => return Taken::Closed,
-                Err(error) => {
-                    self.failure = Some(error);
-                    return Taken::Failed;
-                }
-            }
-        }
-        Taken::Enough
-    }
-
-    fn throw_away(&mut self, bound: usize) -> Taken {
-        let Some(fd) = &self.fd else {
-            return Taken::Closed;
-        };
-        let mut piece = [0; PIECE];
-        let mut read = 0;
-        while read < bound {
-            match pty::read(fd, &mut piece) {
-                Ok(Read::Bytes(length)) => read += length,
-                Ok(Read::Empty) => return Taken::All,
-                Ok(Read::Closed) => return Taken::Closed,
-                Err(error) => {
-                    self.failure = Some(error);
-                    return Taken::Failed;
-                }
-            }
-        }
-        Taken::Enough
-    }
-
-    /// Wakes whoever waits: for output, and for its turn to type.
-    fn wake(&mut self, after: &mut Afterwards) {
-        if let Reader::There(waker) = &mut self.reader {
-            after.wakers.extend(waker.take());
-        }
-        if self.program_ended || self.ending {
-            self.queue.wake_all(&mut after.wakers);
-        } else {
-            self.queue.wake_first(&mut after.wakers);
-        }
-    }
-
-    /// As [`wake`](Self::wake), of the reader alone.
-    pub(super) fn wake_reader(&mut self, after: &mut Afterwards) {
-        if let Reader::There(waker) = &mut self.reader {
-            after.wakers.extend(waker.take());
-        }
-    }
-}
-
-impl Afterwards {
-    pub(super) fn wakers(&mut self) -> &mut Vec<Waker> {
-        &mut self.wakers
     }
 }
 

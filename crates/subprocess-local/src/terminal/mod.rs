@@ -12,6 +12,8 @@ mod launch;
 mod line;
 mod master;
 mod output;
+mod sleep;
+mod state;
 #[cfg(test)]
 mod tests;
 

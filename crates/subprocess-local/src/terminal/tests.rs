@@ -72,18 +72,8 @@ fn a_terminal_that_cannot_be_read_fails_its_reader_and_done_and_ends_its_session
 #[test]
 fn item_98_a_write_that_is_stuck_ends_with_the_termination() {
     let runtime = LocalRuntime::new().expect("it works here");
-    let spec = TerminalSpec {
-        argv: vec!["sleep".into(), "300".into()],
-        cwd: "/".into(),
-        env: EnvOverlay::new(),
-        terminal_type: "dumb".into(),
-        size: TerminalSize { rows: 24, cols: 80 },
-        grace: Duration::from_secs(20),
-        drain: Duration::from_secs(20),
-        cancel: CancellationToken::new(),
-    };
     runtime.block_on(async {
-        let terminal = super::spawn(runtime.machine(), spec)
+        let terminal = super::spawn(runtime.machine(), sleep())
             .await
             .expect("sleep is there");
         let mut stuck = terminal.write("a line\n".repeat(20_000));
@@ -102,6 +92,57 @@ fn item_98_a_write_that_is_stuck_ends_with_the_termination() {
         assert_eq!(next.await.expect_err("its turn never came").written(), Some(0));
         assert!(matches!(terminal.done().await, Ok(Outcome::Signaled { .. })));
     });
+}
+
+#[test]
+fn a_write_that_moves_to_another_thread_is_woken_there_for_its_bound() {
+    let bound = Duration::from_millis(50);
+    let runtime = LocalRuntime::builder()
+        .write_bound(bound)
+        .build()
+        .expect("it works here");
+    let terminal = runtime
+        .block_on(super::spawn(runtime.machine(), sleep()))
+        .expect("sleep is there");
+    let mut stuck = terminal.write("a line\n".repeat(20_000));
+    assert!(runtime.block_on(poll_once(&mut stuck)).is_none());
+    let written = std::thread::spawn(move || pollster::block_on(stuck));
+    let error = written.join().expect("it ends").expect_err("nobody reads");
+    assert_eq!(error.kind(), ErrorKind::InputNotRead, "{error}");
+    runtime.block_on(terminal.terminate()).expect("sleep ends");
+}
+
+#[test]
+fn item_90_a_write_behind_one_that_is_not_polled_says_so() {
+    let runtime = LocalRuntime::builder()
+        .write_bound(Duration::from_millis(50))
+        .build()
+        .expect("it works here");
+    runtime.block_on(async {
+        let terminal = super::spawn(runtime.machine(), sleep())
+            .await
+            .expect("sleep is there");
+        let mut stuck = terminal.write("a line\n".repeat(20_000));
+        assert!(poll_once(&mut stuck).await.is_none());
+        let error = terminal.write("x").await.expect_err("its turn does not come");
+        assert_eq!(error.kind(), ErrorKind::InputNotRead);
+        assert!(error.to_string().contains("an earlier write"), "{error}");
+        terminal.terminate().await.expect("sleep ends");
+    });
+}
+
+/// A program that reads nothing.
+fn sleep() -> TerminalSpec {
+    TerminalSpec {
+        argv: vec!["sleep".into(), "300".into()],
+        cwd: "/".into(),
+        env: EnvOverlay::new(),
+        terminal_type: "dumb".into(),
+        size: TerminalSize { rows: 24, cols: 80 },
+        grace: Duration::from_secs(20),
+        drain: Duration::from_secs(20),
+        cancel: CancellationToken::new(),
+    }
 }
 
 /// Polls a future once.

@@ -77,6 +77,9 @@ impl Tree {
             after.terminal = Some(Arc::clone(terminal));
             // A session does not outlive its leader.
             let act = state.ladder.terminate(Instant::now());
+            if act == Act::Kill {
+                self.exit.try_again();
+            }
             self.advance(state, act, after);
         }
     }
@@ -169,7 +172,7 @@ impl Tree {
         if state.hung_up.is_some_and(|hung_up| hung_up.look_at <= now)
             && let Some(terminal) = self.terminal.get()
         {
-            others::hang_up_again(&mut state, &terminal.id);
+            self.look_at_target(&mut state, terminal.id);
         }
         match state.ladder.elapse(now) {
             Act::ReportSurvivors => {

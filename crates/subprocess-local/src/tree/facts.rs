@@ -33,9 +33,9 @@ impl Tree {
         lock(&self.state).pid
     }
 
-    /// Lists the members.
-    pub(crate) fn pids(&self) -> Vec<Pid> {
-        lock(&self.state).owner.pids()
+    /// Lists the members, however many other processes there are.
+    pub(crate) fn pids_by_descent(&self) -> Vec<Pid> {
+        lock(&self.state).owner.pids_by_descent()
     }
 
     pub(crate) fn ownership(&self) -> Ownership {

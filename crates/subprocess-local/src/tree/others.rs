@@ -15,8 +15,9 @@ use dsh_subprocess_sys::pidfd::{self, Pid, Signal};
 use dsh_subprocess_sys::{Errno, table};
 
 use super::{Afterwards, BLIND, State, Tree};
+use crate::ladder::Act;
 use crate::owner::WATCHED;
-use crate::reactor::Source;
+use crate::reactor::{Source, lock};
 
 /// Those that were asked.
 #[derive(Debug, Default)]
@@ -28,38 +29,21 @@ pub(super) struct Others {
 }
 
 impl Tree {
-    /// Sends `SIGTERM` and `SIGCONT` to every member but the target, and the target its own when there is none.
+    /// Sends `SIGTERM` and `SIGCONT` to every member but the target, and to the target when there is none.
     pub(super) fn ask_others(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
-        let held: Vec<_> = others(state)
-            .into_iter()
-            .map(|pid| (pid, pidfd::open(pid)))
-            .collect();
-        let by_owner = !held.is_empty() && state.owner.ask_others();
-        if !held.is_empty() {
-            // Listed again: whoever is still there was held when his number was his own.
-            let members = others(state);
-            for (pid, process) in held.into_iter().filter(|(pid, _)| members.contains(pid)) {
-                let mut ended = false;
-                let signals: &[Signal] = if by_owner {
-                    &[]
-                } else {
-                    &[Signal::TERM, Signal::CONT]
-                };
-                for &signal in signals {
-                    ended |= match &process {
-                        Ok(process) => pidfd::send(process, signal) == Err(Errno::SRCH),
-                        Err(Errno::SRCH) => true,
-                        Err(_) => pidfd::send_by_number(pid, signal) == Err(Errno::SRCH),
-                    };
-                }
-                if !ended {
-                    state.others.rest.push(pid);
-                }
-            }
-            if let Some(target) = state.pid {
-                state.owner.others_asked(target);
-            }
+        // Whoever is born from here on is asked with the target, and not awaited before it.
+        let whom = others(state);
+        let asked = match state.pid {
+            Some(target) if !whom.is_empty() => state.owner.ask_others(target),
+            _ => Ok(()),
+        };
+        if let Err(errno) = asked {
+            tracing::warn!(%errno, "the members of a terminal's tree could not be listed; it is tried again");
+            state.owed = Some(Act::AskOthers);
+            state.blind_until = Some(Instant::now() + BLIND);
+            return;
         }
+        state.others.rest = whom;
         self.await_others(state, after);
     }
 
@@ -85,6 +69,7 @@ impl Tree {
 
     /// Watches the next of them, and goes on with the ladder when there is none.
     pub(super) fn await_others(self: &Arc<Self>, state: &mut State, after: &mut Afterwards) {
+        self.let_others_go(state);
         let reactor = &self.machine.reactor;
         if !state.others.rest.is_empty() {
             let members = others(state);
@@ -124,14 +109,26 @@ impl Tree {
         }
     }
 
+    /// Awaits no more who has left the range of the owner: a daemon with a session of its own, which is named as a survivor.
+    fn let_others_go(&self, state: &mut State) {
+        let watched = &state.others.watched;
+        let watched = watched.iter().map(|(token, (pid, _))| (*token, *pid));
+        for token in state.owner.left(watched) {
+            if let Some((_, process)) = state.others.watched.remove(&token) {
+                self.machine.reactor.forget(&process, token);
+            }
+        }
+    }
+
     /// The grace of the others is over.
     pub(super) fn kill_others(&self, state: &mut State) {
+        self.let_others_go(state);
         for (_, process) in state.others.watched.values() {
             let _ = pidfd::send(process, Signal::KILL);
         }
-        if !state.others.rest.is_empty() {
-            let rest = std::mem::take(&mut state.others.rest);
-            let held: Vec<_> = rest.into_iter().map(|pid| (pid, pidfd::open(pid))).collect();
+        let rest = std::mem::take(&mut state.others.rest);
+        for batch in rest.chunks(WATCHED) {
+            let held: Vec<_> = batch.iter().map(|&pid| (pid, pidfd::open(pid))).collect();
             let members = others(state);
             for (pid, process) in held.iter().filter(|(pid, _)| members.contains(pid)) {
                 let _ = match process {
@@ -141,6 +138,39 @@ impl Tree {
             }
         }
         self.forget_others(state);
+    }
+
+    /// Has somebody look whether the target has missed that it was hung up upon, off everybody's thread.
+    ///
+    /// A shell notes the signal in a handler; if it is just about to wait for a key, it wakes up for the next signal only. At a
+    /// terminal that is really gone its read would fail, but here its last words are still to be read. So it gets the signal once
+    /// more where it waits for input as if nothing had happened.
+    pub(super) fn look_at_target(self: &Arc<Self>, state: &mut State, terminal: TerminalId) {
+        let Some(HungUp { after, .. }) = state.hung_up else {
+            return;
+        };
+        let Some(target) = state.pid.filter(|_| state.outcome.is_none()) else {
+            state.hung_up = None;
+            return;
+        };
+        // A slow machine has the shell late for both: each time it is given twice as long.
+        let after = after * 2;
+        state.hung_up = Some(HungUp {
+            look_at: Instant::now() + after,
+            after,
+        });
+        let tree = Arc::clone(self);
+        let look = self.machine.blocking.run("observe", move || {
+            if foreground::input_waiting(&terminal, target, &[target]) == InputWaiting::Proven {
+                let state = lock(&tree.state);
+                // Nobody else has its number, as long as its end was not seen.
+                if state.hung_up.is_some() {
+                    send_hang_up(&state, target);
+                }
+            }
+        });
+        // The answer is what was done.
+        drop(look);
     }
 
     /// Nobody is awaited any more before the ladder goes on.
@@ -172,27 +202,6 @@ pub(super) fn hang_up(state: &mut State) {
             after: LOOK_AFTER,
         });
     }
-}
-
-/// Tells it once more where it waits for input as if nothing had happened. A shell notes the signal in a handler; if it is just
-/// about to wait for a key, it wakes up for the next signal only. At a terminal that is really gone its read would fail, but
-/// here its last words are still to be read.
-pub(super) fn hang_up_again(state: &mut State, terminal: &TerminalId) {
-    let Some(HungUp { after, .. }) = state.hung_up.take() else {
-        return;
-    };
-    let Some(target) = state.pid.filter(|_| state.outcome.is_none()) else {
-        return;
-    };
-    if foreground::input_waiting(terminal, target, &[target]) == InputWaiting::Proven {
-        send_hang_up(state, target);
-    }
-    // A slow machine has the shell late for both: each time it is given twice as long.
-    let after = after * 2;
-    state.hung_up = Some(HungUp {
-        look_at: Instant::now() + after,
-        after,
-    });
 }
 
 fn send_hang_up(state: &State, target: Pid) {

@@ -50,6 +50,10 @@ impl Tree {
 
     /// Ends the tree without grace.
     pub(crate) fn kill(self: &Arc<Self>) {
+        // As for `terminate`.
+        if !self.machine.is_at_home() {
+            return;
+        }
         self.begin_end();
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();

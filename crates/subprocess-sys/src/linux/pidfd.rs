@@ -156,6 +156,26 @@ fn duration(time: libc::timeval) -> Duration {
     )
 }
 
+/// Sends a signal to the process group whose leader is held (`PIDFD_SIGNAL_PROCESS_GROUP` in `pidfd_send_signal(2)`, Linux 6.9).
+///
+/// # Errors
+///
+/// `EINVAL` on an older kernel, `ESRCH` when the group is empty, `EPERM` when no member may be signalled.
+pub fn send_to_group(leader: impl AsFd, signal: Signal) -> Result<(), Errno> {
+    const PROCESS_GROUP: usize = 1 << 2;
+    let arguments = [
+        leader.as_fd().as_raw_fd() as usize,
+        signal.as_raw() as usize,
+        0,
+        PROCESS_GROUP,
+        0,
+        0,
+    ];
+    // SAFETY: it takes integers, and no information about the signal.
+    let sent = unsafe { syscall(libc::SYS_pidfd_send_signal, arguments) };
+    check(sent).map(drop).map_err(Errno::from_raw_os_error)
+}
+
 /// `struct pidfd_info` (linux/pidfd.h), as first released.
 #[repr(C)]
 #[derive(Default)]

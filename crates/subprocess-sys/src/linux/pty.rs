@@ -102,8 +102,8 @@ pub fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Read> {
 ///
 /// Those of write(2) that are no answer of a terminal.
 pub fn write(master: impl AsFd, bytes: &[u8]) -> io::Result<Option<usize>> {
-    match rustix::io::write(master, bytes) {
-        Ok(0) | Err(Errno::AGAIN | Errno::IO | Errno::INTR) => Ok(None),
+    match rustix::io::retry_on_intr(|| rustix::io::write(&master, bytes)) {
+        Ok(0) | Err(Errno::AGAIN | Errno::IO) => Ok(None),
         Ok(length) => Ok(Some(length)),
         Err(errno) => Err(errno.into()),
     }

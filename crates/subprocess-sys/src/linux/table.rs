@@ -12,7 +12,7 @@ use dsh_subprocess_warden::syscall::{check, syscall};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
-pub use super::descendants::{descendants, lists_descendants};
+pub use super::descendants::{descendants, lists_descendants, session_by_descent};
 use super::pidfd;
 
 /// The longest command line that is shown, in bytes.

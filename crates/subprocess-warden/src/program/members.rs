@@ -156,9 +156,11 @@ impl Members {
     /// As [`ask`](Self::ask), but for the target, which is asked by the next one.
     pub fn ask_others(&mut self) {
         let target = self.target;
-        self.asked.insert(target);
+        let spared = self.asked.insert(target);
         self.ask();
-        self.asked.remove(target);
+        if spared {
+            self.asked.remove(target);
+        }
     }
 
     /// Sends a signal once to every member.

@@ -19,13 +19,18 @@ pub(in crate::host) fn forked(runtime: &LocalRuntime, report: &Report) -> Result
     let mut terminal = block_on(runtime.spawn_terminal(spec(&["/bin/bash", "-c", script])))?;
     let mut screen = Screen::of(&mut terminal)?;
     screen.wait_for("ready", 1)?;
+    let pending = runtime.spawn_terminal(spec(&["/bin/cat"]));
     match fork::fork()? {
         Fork::Child => {
+            drop(pending);
             in_the_child(runtime, terminal, screen, report);
             std::process::exit(0);
         }
         Fork::Parent(child) => report.number("child-status", fork::waitpid(child)?),
     }
+    let other = block_on(pending)?;
+    block_on(other.write("\u{4}"))?;
+    report.line("other-outcome", block_on(other.done())?.to_string());
     block_on(terminal.write("after\n"))?;
     screen.wait_for("read", 1)?;
     block_on(terminal.terminate())?;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use dsh_subprocess::{ErrorKind, SubprocessRuntime};
+
 use super::session::{Session, Terminals, plain, signal};
 use crate::fixture::{Case, Tier, alive, eventually, on_each_tier, row, within};
 
@@ -11,12 +13,14 @@ on_each_tier! {
     o7_a_member_that_cleans_up_is_not_cut_off_by_the_end_of_its_leader,
     item_73_jobs_with_groups_of_their_own_end,
     item_73_a_daemon_is_ended_or_named,
+    item_73_a_member_that_becomes_a_daemon_when_asked_is_ended_or_named,
     item_94_a_stopped_member_ends_on_term,
     item_94_a_stopped_program_ends_on_term,
     item_94_a_session_that_forks_all_the_time_ends,
     item_97_a_daemon_is_ended_or_named_after_the_programs_exit,
     item_97_jobs_that_mind_no_hang_up_end_with_the_program,
     a_script_that_starts_one_command_after_another_ends_without_the_grace,
+    item_84_a_cancelled_allocation_has_nothing_running_when_it_says_so,
 }
 
 fn o3_pipeline_members_end_with_their_shell(tier: Tier) {
@@ -73,6 +77,50 @@ fn item_73_a_daemon_is_ended_or_named(tier: Tier) {
     };
     session.end();
     assert_ended_or_named(tier, &case, &session, daemon);
+}
+
+/// The token and the program's start race, so it is tried until both have won.
+fn item_84_a_cancelled_allocation_has_nothing_running_when_it_says_so(tier: Tier) {
+    let case = Case::new(tier);
+    for _ in 0..50 {
+        let spec = case.terminal_spec(case.probe(["ignore-term"]));
+        let token = spec.cancel.clone();
+        let allocation = case.runtime.spawn_terminal(spec);
+        token.cancel();
+        match within(allocation) {
+            Ok(terminal) => {
+                within(terminal.tree().started()).expect("it was faster");
+                case.runtime.kill_all();
+                within(terminal.terminate()).expect("it is killed");
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}"),
+        }
+        case.assert_gone();
+    }
+}
+
+/// A session of its own is what it makes of being asked. Where nothing tells of that, it is seen when its grace is over.
+fn item_73_a_member_that_becomes_a_daemon_when_asked_is_ended_or_named(tier: Tier) {
+    let case = Case::new(tier);
+    let script = r#"(trap 'exec setsid "$PROBE" escaped --close' TERM; echo ready; while :; do sleep 0.05; done) &
+        read -r line"#;
+    let mut spec = case.terminal_spec(case.bash(script));
+    spec.grace = Duration::from_millis(500);
+    let session = case.ready(spec);
+    session.end();
+    if tier.owns_all() {
+        case.assert_gone();
+    } else {
+        let living = case.living();
+        let survivors = within(session.tree().survivors()).expect("the table can be read");
+        assert_eq!(living.len(), 1, "nobody could end it");
+        assert_eq!(
+            survivors.first().and_then(|member| member.pid),
+            Some(living[0]),
+            "{survivors:?}"
+        );
+        case.end_strays();
+    }
 }
 
 /// The same when nobody asks for the end: the program exits.

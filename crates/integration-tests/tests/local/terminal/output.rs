@@ -9,6 +9,7 @@ use super::session::{Terminals, lines, open_gate, plain};
 use crate::fixture::{Case, Tier, alive, eventually, on_each_tier, within};
 
 on_each_tier! {
+    issue_4_the_end_of_a_terminal_is_seen_however_much_is_unread,
     o21_a_short_burst_before_the_exit_is_read_whole,
     o21_many_lines_before_the_exit_are_read_whole,
     o21_a_stubborn_holder_does_not_hold_up_the_end_of_the_output,
@@ -113,6 +114,21 @@ fn o21_a_holder_that_goes_on_printing_does_not_hold_up_the_end_of_the_output(tie
         session.gone();
         case.assert_gone();
     }
+}
+
+/// As much is kept as is ever kept when the last of them ends, and nothing is read: the end is seen all the same.
+fn issue_4_the_end_of_a_terminal_is_seen_however_much_is_unread(tier: Tier) {
+    let case = Case::new(tier);
+    let script = r#"(trap "" HUP TERM; echo ready; exec yes) & "$PROBE" sleep; exit 3"#;
+    let mut spec = case.terminal_spec(case.bash(script));
+    spec.grace = Duration::from_millis(300);
+    // Longer than any test waits.
+    spec.drain = Duration::from_secs(3600);
+    let mut session = case.ready(spec);
+    session.end();
+    assert_eq!(session.outcome(), Outcome::Exited { code: 3 });
+    session.rest();
+    case.assert_gone();
 }
 
 /// A daemon that has the terminal open, and is in no session of it.
