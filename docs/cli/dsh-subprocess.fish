@@ -27,6 +27,7 @@ end
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -s h -l help -d 'Print help'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -s V -l version -d 'Print version'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "run" -d 'Runs one command to its end, and ends whatever of its tree is left then'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "term" -d 'Runs one command on a terminal of its own, and ends whatever of its tree is left at its end'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "exec" -d 'Runs one command in this process\'s place, for programs that start their child themselves'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "doctor" -d 'Tells how well this machine can own process trees, and what would improve it'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_needs_command" -f -a "completions" -d 'Prints the completions of a shell'
@@ -51,6 +52,25 @@ complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l me
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l quiet -d 'Print no line of facts'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -l json -d 'Print one JSON object instead of the output, in every case'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l rows -d 'Lines of the terminal, 1 to 65535 [default: those of the attached terminal, or 24]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l cols -d 'Columns of the terminal, 1 to 65535 [default: those of the attached terminal, or 80]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l term -d 'What the command is to take the terminal for; becomes TERM [default: TERM where a terminal is attached, or xterm-256color]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l record -d 'Write what the terminal shows to this new file, in asciicast v2; what is typed is not recorded' -r -F
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l cwd -d 'Run in this directory [default: the current one]' -r -f -a "(__fish_complete_directories)"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l env -d 'Set a variable for the command, whatever its name; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l unset -d 'Remove a variable from the command\'s environment; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l timeout -d 'End the tree after this long, as in 500ms, 1.5s, 2m, 1h [default: no limit]' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l grace -d 'Time between SIGTERM and SIGKILL when the tree is ended' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l drain -d 'How long output is awaited, after the command\'s end, from whoever still has the terminal open' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l max-bytes -d 'With --json, bytes kept from the end of what the terminal shows, as in 4096, 64K, 1M' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l head-bytes -d 'With --json, bytes kept from its beginning beside its end' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l ownership -d 'The mechanism that owns the tree' -r -f -a "auto\t'The strongest one that works here'
+cgroup\t'A control group: nothing the command starts can leave it'
+reaper\t'A small process beside the tree that adopts whatever is orphaned in it; needs no privilege'
+process-group\t'The process group and session: a daemon may survive'"
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l quiet -d 'Print no line of facts'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -l json -d 'Print one JSON object on stdout, in every case, and nothing else there'
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand term" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l cwd -d 'Run in this directory [default: the current one]' -r -f -a "(__fish_complete_directories)"
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand exec" -l scrub -d 'What the environment loses: credentials by name and by value, by name alone, or nothing' -r -f -a "all\t'Names and values that look like credentials'
 names\t'Names alone'

@@ -21,6 +21,7 @@ pub(crate) struct Options {
 const FILES: &[(&str, [&str; 2])] = &[
     ("dsh-subprocess.1", ["man", "main"]),
     ("dsh-subprocess-run.1", ["man", "run"]),
+    ("dsh-subprocess-term.1", ["man", "term"]),
     ("dsh-subprocess-exec.1", ["man", "exec"]),
     ("dsh-subprocess-doctor.1", ["man", "doctor"]),
     ("dsh-subprocess.bash", ["completions", "bash"]),

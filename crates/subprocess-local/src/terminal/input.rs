@@ -17,7 +17,7 @@ use super::master::Afterwards;
 use super::state::State;
 use crate::reactor::TimerKey;
 
-/// Bytes that are judged, and offered to the terminal, at a time. It takes some 12 KiB while nobody reads.
+/// Bytes that are judged, and offered to the terminal, at a time. It takes no more than that while nobody reads.
 const PIECE: usize = 16 * 1024;
 
 /// Writes that are not complete, in the order in which they were begun.

@@ -182,7 +182,7 @@ impl Master {
     /// Takes what is left of the output and closes the descriptor, which has nothing more to give.
     fn close(&self, state: &mut State, after: &mut Afterwards) {
         match state.reader {
-            // Some 12 KiB beside what is kept already; and no more of a holder that goes on printing.
+            // Some 20 KiB at most beside what is kept already; and no more of a holder that goes on printing.
             Reader::There(_) => state.take_in(state.kept.len().saturating_add(KEPT)),
             Reader::Gone => Taken::All,
         };

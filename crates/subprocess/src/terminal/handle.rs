@@ -78,7 +78,7 @@ impl Terminal {
     ///
     /// Resolves when the terminal has taken all of it. It never waits for a reader of the output: as long as a write does
     /// not get on, what the program prints meanwhile is kept, up to 1 MiB, and read later. Writes of one handle follow each
-    /// other, each whole.
+    /// other, each whole, in the order in which their futures are first polled.
     ///
     /// # Errors
     ///
@@ -90,7 +90,8 @@ impl Terminal {
     ///
     /// # Cancellation
     ///
-    /// Dropping the future stops the typing. What the terminal had taken stays typed.
+    /// Dropping the future stops the typing. What the terminal had taken stays typed. One that is kept and not polled holds up
+    /// the writes after it, which are refused when their own bound is over.
     ///
     /// # Tests
     ///
@@ -264,7 +265,7 @@ impl Drop for ScopedTerminal {
 
 /// What a terminal's programs print, byte for byte and in order.
 ///
-/// It works under any executor. A reader that does not read holds the programs up once the terminal is full (some 10 KiB),
+/// It works under any executor. A reader that does not read holds the programs up once the terminal is full (12 to 20 KiB),
 /// and nothing is lost. It ends after the last byte: when the program has exited and nobody holds the terminal open any
 /// more, or [`drain`](crate::TerminalSpec::drain) after the exit. The end of a terminal is no error.
 ///

@@ -43,7 +43,7 @@ pub struct TerminalSpec {
     /// The size of the window, which is right before the program's first instruction.
     pub size: TerminalSize,
     /// The time between `SIGTERM` and `SIGKILL` when the session is terminated: more than zero, at most
-    /// [`MAX_GRACE`](crate::MAX_GRACE).
+    /// [`MAX_GRACE`](crate::MAX_GRACE). The program has one of its own, which begins when the other members are gone.
     pub grace: Duration,
     /// How long the output goes on, after the program's exit, where another process still holds the terminal open: zero
     /// to [`MAX_GRACE`](crate::MAX_GRACE).

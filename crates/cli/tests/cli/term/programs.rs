@@ -66,7 +66,7 @@ fn less_goes_by_pages() {
 }
 
 #[test]
-fn top_refreshes_its_screen() {
+fn top_draws_its_screen_and_obeys_a_key() {
     with("top", |_, pane| {
         pane.wait_for("load average");
         pane.press(&["q"]);

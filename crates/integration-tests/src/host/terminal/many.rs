@@ -24,10 +24,19 @@ pub(in crate::host) fn descriptors(
     let manner = args.first().ok_or("the manner is missing")?;
     let runs: usize = crate::number(args, 1, "the number of runs")?;
     let failures: usize = crate::number(args, 2, "the number of failures")?;
-    // What a runtime makes once is there after the first few.
-    for _ in 0..8 {
-        session(runtime, manner)?;
+    // What a runtime makes once is there after the first few; and what it keeps for the next ones, which is bounded (wardens),
+    // after more at once than it keeps.
+    let at_once: Vec<Terminal> = (0..24)
+        .map(|_| block_on(runtime.spawn_terminal(spec(&["/bin/cat"]))))
+        .collect::<Result<_, _>>()?;
+    for terminal in &at_once {
+        drop(terminal.terminate());
     }
+    for terminal in &at_once {
+        block_on(terminal.terminate())?;
+    }
+    drop(at_once);
+    session(runtime, manner)?;
     let before = open_descriptors()?.len();
     report.number("terminals-before", settled(terminals, |count| *count == 0)?);
     let kept: Vec<Option<Terminal>> = (0..runs)

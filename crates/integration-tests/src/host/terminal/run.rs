@@ -11,16 +11,16 @@ use tokio_util::sync::CancellationToken;
 use super::{Screen, spec, words};
 use crate::host::Report;
 
-/// `terminal [--cwd=DIR] [--env=NAME=VALUE]… [--terminal-type=NAME] [--once=WORD] [--type=TEXT | --terminate] ARGV…`: one
-/// command to the end of its session. Once it has printed a line that begins with the word, the text is typed, or the session
-/// is terminated, with a grace that no test waits out.
+/// `terminal [--cwd=DIR] [--env=NAME=VALUE]… [--terminal-type=NAME] [--once=WORD] [--inspect] [--type=TEXT | --terminate]
+/// ARGV…`: one command to the end of its session. Once it has printed a line that begins with the word, it is told whether the
+/// foreground waits for input, the text is typed, or the session is terminated, with a grace that no test waits out.
 pub(in crate::host) fn run(
     runtime: &LocalRuntime,
     report: &Report,
     args: Vec<String>,
 ) -> Result<(), Box<dyn Error>> {
     let mut spec = spec(&[]);
-    let (mut once, mut typed, mut terminate) = (None, None, false);
+    let (mut once, mut typed, mut inspect, mut terminate) = (None, None, false, false);
     let mut rest = args.into_iter().peekable();
     while let Some(option) = rest.next_if(|argument| argument.starts_with("--")) {
         match option.split_once('=').unwrap_or((&option, "")) {
@@ -32,6 +32,7 @@ pub(in crate::host) fn run(
             ("--terminal-type", name) => spec.terminal_type = name.into(),
             ("--once", word) => once = Some(word.to_owned()),
             ("--type", text) => typed = Some(text.to_owned()),
+            ("--inspect", "") => inspect = true,
             ("--terminate", "") => terminate = true,
             _ => return Err(format!("`{option}` is no option of `terminal`").into()),
         }
@@ -49,6 +50,10 @@ pub(in crate::host) fn run(
     let mut screen = Screen::of(&mut terminal)?;
     if let Some(word) = once {
         screen.wait_for(&word, 1)?;
+    }
+    if inspect {
+        let foreground = block_on(terminal.inspect_foreground())?.ok_or("nobody has the terminal")?;
+        report.line("input", foreground.input.to_string());
     }
     if let Some(text) = typed {
         block_on(terminal.write(text))?;

@@ -53,6 +53,27 @@ fn a_forked_child_is_refused_and_harms_no_terminal(tier: Tier) {
     assert_eq!(report.get("other-outcome"), "exited with code 0");
 }
 
+/// A `/proc` that shows another pid namespace names strangers: nothing is read of it. There is no reaper without one.
+#[test]
+fn on_process_group_item_102_with_another_namespaces_process_table_it_cannot_be_told_who_waits() {
+    let script = "echo ready; read x";
+    let report = Host::new(Tier::ProcessGroup)
+        .under(["unshare", "--map-root-user", "--pid", "--fork", "--kill-child"])
+        .report([
+            "terminal",
+            "--once=ready",
+            "--inspect",
+            "--type=x\n",
+            "/bin/sh",
+            "-c",
+            script,
+        ]);
+    let input = report.get("input");
+    assert!(input.starts_with("not known: "), "{report:?}");
+    assert!(input.contains("another pid namespace"), "{report:?}");
+    assert_eq!(report.get("gone"), "true");
+}
+
 /// A seccomp profile that knows newer system calls not: the older ones do.
 fn a_host_that_is_refused_newer_calls_has_terminals(tier: Tier) {
     for refused in [
