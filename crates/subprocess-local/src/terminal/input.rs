@@ -27,8 +27,6 @@ pub(super) struct Queue {
     next: u64,
     /// When the terminal took something for the last time.
     got_on: Option<Instant>,
-    /// Whether the runtime's thread was asked to tell of room.
-    watched: bool,
 }
 
 #[derive(Debug)]
@@ -145,9 +143,7 @@ impl Typing {
             return Some(Err(stuck(&self.master, state, ticket)));
         }
         state.queue.wait(ticket, waker);
-        if !std::mem::replace(&mut state.queue.watched, true) {
-            self.master.watch_for_room(state, true);
-        }
+        self.master.arm(state);
         let set = |((at, _), woken): &(TimerKey, Waker)| *at >= due && woken.will_wake(waker);
         if !self.timer.as_ref().is_some_and(set) {
             self.unschedule();
@@ -168,9 +164,6 @@ impl Typing {
         if let Some(ticket) = self.ticket.take() {
             state.queue.leave(ticket);
             state.queue.wake_first(&mut after.wakers);
-        }
-        if state.queue.waiting.is_empty() && std::mem::take(&mut state.queue.watched) {
-            self.master.watch_for_room(state, false);
         }
     }
 }

@@ -61,8 +61,7 @@ impl Master {
         let state = lock(&made.state);
         if let Some(fd) = &state.fd {
             let source = Source::Terminal(Arc::clone(&made));
-            made.reactor
-                .watch(fd, made.token, Interest::BecomesReadable, source)?;
+            made.reactor.watch(fd, made.token, Interest::Nothing, source)?;
         }
         drop(state);
         Ok((made, slave))
@@ -72,6 +71,13 @@ impl Master {
     pub(crate) fn ready(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
+        // A watch that tells once has told; whoever is woken below asks for the next.
+        if state.interest != Interest::BecomesEither {
+            state.interest = Interest::Nothing;
+        }
+        if state.is_watched_for_good() {
+            self.arm(&mut state);
+        }
         let taken = match state.reader {
             // All that is left is taken with the closing, however much is kept already.
             _ if state.program_ended && state.is_closed() => Taken::Closed,
@@ -89,11 +95,6 @@ impl Master {
             }
             Taken::All | Taken::Enough | Taken::Closed => {}
         }
-        if state.is_read_unasked() {
-            self.tell_of(&mut state, Interest::HangsUp);
-        } else if state.interest == Interest::HangsUp {
-            self.tell_of(&mut state, Interest::BecomesReadable);
-        }
         state.wake(&mut after);
         drop(state);
         self.finish(after);
@@ -106,6 +107,8 @@ impl Master {
         state.program_ended = true;
         if state.is_closed() {
             self.close(&mut state, &mut after);
+        } else {
+            self.arm(&mut state);
         }
         state.wake(&mut after);
         drop(state);
@@ -159,20 +162,13 @@ impl Master {
         lock(&self.state)
     }
 
-    /// Has the thread tell when there is room for input, or not.
-    pub(super) fn watch_for_room(&self, state: &mut State, room: bool) {
-        let interest = if room {
-            Interest::BecomesEither
-        } else {
-            Interest::BecomesReadable
-        };
-        self.tell_of(state, interest);
-    }
-
-    /// Has the thread tell of something else. What is there already is told anew.
-    fn tell_of(&self, state: &mut State, interest: Interest) {
-        if state.interest != interest
-            && let Some(fd) = &state.fd
+    /// Has the thread told of what somebody waits for, and of nothing else: a reader at work finds what is printed by itself, and
+    /// to wake the thread for each piece would halve what he gets. What is there already is told at once.
+    pub(super) fn arm(&self, state: &mut State) {
+        let interest = state.interest();
+        if let Some(fd) = &state.fd
+            && interest != state.interest
+            && interest != Interest::Nothing
         {
             self.reactor.change(fd, self.token, interest);
             state.interest = interest;
@@ -189,7 +185,7 @@ impl Master {
         let Some(fd) = state.fd.take() else { return };
         self.reactor.forget(&fd, self.token);
         drop(fd);
-        after.ended = !std::mem::replace(&mut state.told, true);
+        after.ended = true;
         after.failure = state.failure.as_ref().map(failed);
     }
 
@@ -247,17 +243,19 @@ impl Master {
         };
         let mut after = Afterwards::default();
         let read = match pty::read(fd, buffer) {
-            Ok(Read::Bytes(length)) => return Some(Ok(length)),
+            Ok(Read::Bytes(length)) => {
+                state.closed = false;
+                return Some(Ok(length));
+            }
             Ok(Read::Closed) if state.program_ended => {
                 self.close(&mut state, &mut after);
                 Some(Ok(0))
             }
             // The lock is held until the waker is in place, so whatever comes now wakes it.
-            Ok(Read::Empty | Read::Closed) => {
+            Ok(empty @ (Read::Empty | Read::Closed)) => {
+                state.closed = empty == Read::Closed;
                 state.reader = Reader::There(Some(waker.clone()));
-                if state.interest == Interest::HangsUp {
-                    self.tell_of(&mut state, Interest::BecomesReadable);
-                }
+                self.arm(&mut state);
                 None
             }
             Err(error) => {

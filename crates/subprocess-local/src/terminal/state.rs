@@ -35,8 +35,8 @@ pub(super) struct State {
     pub(super) program_ended: bool,
     /// The session is being terminated.
     pub(super) ending: bool,
-    /// Whether the tree was told that the output has ended.
-    pub(super) told: bool,
+    /// Nobody had the terminal open when it was last read.
+    pub(super) closed: bool,
     /// Why reading failed, for whoever reads next.
     pub(super) failure: Option<io::Error>,
 }
@@ -69,12 +69,12 @@ impl State {
             fd: Some(master),
             kept: VecDeque::new(),
             reader: Reader::There(None),
-            interest: Interest::BecomesReadable,
+            interest: Interest::Nothing,
             queue: Queue::default(),
             gauge: LineGauge::default(),
             program_ended: false,
             ending: false,
-            told: false,
+            closed: false,
             failure: None,
         }
     }
@@ -99,10 +99,27 @@ impl State {
         Err(Error::new(ErrorKind::Exited, operation, why).with_started(MayHaveStarted::Yes))
     }
 
-    /// Whether a reader is at work who finds what is printed by itself. To be told of every piece would wake the runtime's
-    /// thread for each, and halve what a reader gets.
-    pub(super) fn is_read_unasked(&self) -> bool {
-        matches!(self.reader, Reader::There(None)) && !self.ending && self.queue.is_empty()
+    /// What the thread is to tell of.
+    pub(super) fn interest(&self) -> Interest {
+        let read = matches!(self.reader, Reader::There(Some(_)));
+        let typed = !self.queue.is_empty();
+        // One that nobody has open is always ready, so only changes are news.
+        let closed = self.closed || (typed && self.is_full() && self.is_closed());
+        if self.is_watched_for_good() || closed {
+            return Interest::BecomesEither;
+        }
+        match (read || (typed && !self.is_full()), typed) {
+            (true, true) => Interest::EitherOnce,
+            (true, false) => Interest::ReadableOnce,
+            // Output that is not to be read would be ready for ever.
+            (false, true) => Interest::WritableOnce,
+            (false, false) => Interest::Nothing,
+        }
+    }
+
+    /// Whether whatever happens to the terminal is to be known, whether or not anybody waits.
+    pub(super) fn is_watched_for_good(&self) -> bool {
+        self.program_ended || self.ending || matches!(self.reader, Reader::Gone)
     }
 
     /// Whether nobody has the terminal open.
@@ -137,8 +154,14 @@ impl State {
             let room = (bound - self.kept.len()).min(PIECE);
             match pty::read(fd, &mut piece[..room]) {
                 Ok(Read::Bytes(length)) => self.kept.extend(&piece[..length]),
-                Ok(Read::Empty) => return Taken::All,
-                Ok(Read::Closed) => return Taken::Closed,
+                Ok(Read::Empty) => {
+                    self.closed = false;
+                    return Taken::All;
+                }
+                Ok(Read::Closed) => {
+                    self.closed = true;
+                    return Taken::Closed;
+                }
                 Err(error) => {
                     self.failure = Some(error);
                     return Taken::Failed;

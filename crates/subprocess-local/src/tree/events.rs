@@ -177,6 +177,10 @@ impl Tree {
         match state.ladder.elapse(now) {
             Act::ReportSurvivors => {
                 self.let_go(&mut state, &mut after);
+                if state.outcome.is_some() {
+                    // The last may have gone just now.
+                    self.look(&mut state, &mut after);
+                }
                 if !state.ladder.is_gone() {
                     after.exit |= self.report_survivors(&state);
                 }

@@ -220,7 +220,7 @@ fn send_hang_up(state: &State, target: Pid) {
 
 /// The members but the target.
 fn others(state: &State) -> Vec<Pid> {
-    let mut pids = state.owner.pids();
+    let mut pids = state.owner.pids_by_descent();
     pids.retain(|pid| Some(*pid) != state.pid);
     pids
 }

@@ -24,8 +24,14 @@ pub enum Interest {
     BecomesWritable,
     /// Each time it becomes readable or writable.
     BecomesEither,
-    /// Once nobody has its other end any more. All the others tell of that too.
-    HangsUp,
+    /// Once, when it is readable. Nothing is told after that, until it is watched for something anew.
+    ReadableOnce,
+    /// As [`ReadableOnce`](Self::ReadableOnce), when it is writable.
+    WritableOnce,
+    /// As [`ReadableOnce`](Self::ReadableOnce), when it is readable or writable.
+    EitherOnce,
+    /// Nothing, until it is watched for something anew.
+    Nothing,
     /// Each time a watched kernel file changes (`cgroup.events`).
     Changes,
 }
@@ -38,7 +44,11 @@ impl Interest {
             Self::BecomesReadable => EventFlags::IN | EventFlags::ET,
             Self::BecomesWritable => EventFlags::OUT | EventFlags::ET,
             Self::BecomesEither => EventFlags::IN | EventFlags::OUT | EventFlags::ET,
-            Self::HangsUp => EventFlags::ET,
+            Self::ReadableOnce => EventFlags::IN | EventFlags::ONESHOT,
+            Self::WritableOnce => EventFlags::OUT | EventFlags::ONESHOT,
+            Self::EitherOnce => EventFlags::IN | EventFlags::OUT | EventFlags::ONESHOT,
+            // The state in which such a watch is when it has told (epoll_ctl(2), EPOLLONESHOT): not even of a hang-up.
+            Self::Nothing => EventFlags::ONESHOT,
             Self::Changes => EventFlags::PRI | EventFlags::ET,
         }
     }
