@@ -1,5 +1,7 @@
 //! Signals that ask this process to end, and those that would end it before its tree.
 
+mod suspension;
+
 use std::io;
 use std::process;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
+use self::suspension::Suspension;
 use crate::exit_status;
 
 /// The signals that ask for an end.
@@ -67,7 +70,10 @@ impl Notice {
 /// The notices of this process, one after the other.
 ///
 /// While it lives, a stop is for whoever reads it to carry out. Once it is dropped, a stop stops.
-pub(crate) struct Notices(UnboundedReceiver<Notice>);
+pub(crate) struct Notices {
+    receiver: UnboundedReceiver<Notice>,
+    suspension: Suspension,
+}
 
 impl Notices {
     /// Waits for the next one.
@@ -76,18 +82,23 @@ impl Notices {
     ///
     /// None is lost.
     pub(crate) async fn next(&mut self) -> Notice {
-        match self.0.recv().await {
+        match self.receiver.recv().await {
             Some(notice) => notice,
             // The thread lives as long as this process.
             None => std::future::pending().await,
         }
     }
-}
 
-/// Stops this process until somebody continues it.
-pub(crate) fn stop() {
-    // Not by the signal that asked for it, which has a handler. It cannot fail for a signal that exists.
-    let _ = low_level::raise(Signal::SIGSTOP as i32);
+    /// Tells whether a stop is still wanted: nobody has continued this process since, and nobody has asked for its end.
+    pub(crate) fn want_stop(&self) -> bool {
+        self.suspension.is_wanted()
+    }
+
+    /// Stops this process until somebody continues it, if that is still wanted. In an orphaned process group, where nobody
+    /// would, it is not stopped.
+    pub(crate) fn stop(&self) {
+        self.suspension.carry_out();
+    }
 }
 
 /// Stops this process as its terminal does one that uses it from the background. In an orphaned process group, where nobody
@@ -176,15 +187,21 @@ fn watch(others: &[Signal]) -> io::Result<(Interrupts, Notices)> {
         let status = Interrupt(signal).status();
         flag::register_conditional_shutdown(signal as i32, status.into(), at_once.clone())?;
     }
+    // Before the signals are passed on, so that it is never behind them.
+    let suspension = Suspension::watch(&asking, &others)?;
     let signals = Signals::new([asking, others].concat().iter().map(|&signal| signal as i32))?;
     let (interrupt_sender, interrupts) = mpsc::unbounded_channel();
     let (notice_sender, notices) = mpsc::unbounded_channel();
-    let last = at_once.clone();
+    let (last, stopping) = (at_once.clone(), suspension.clone());
     thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(move || forward(signals, &interrupt_sender, &notice_sender, &last))?;
+        .spawn(move || forward(signals, &interrupt_sender, &notice_sender, &stopping, &last))?;
     at_once.store(false, Ordering::Relaxed);
-    Ok((Interrupts(interrupts), Notices(notices)))
+    let notices = Notices {
+        receiver: notices,
+        suspension,
+    };
+    Ok((Interrupts(interrupts), notices))
 }
 
 /// Passes signals on for as long as somebody listens, and ends this process at the first interrupt after that.
@@ -192,6 +209,7 @@ fn forward(
     mut signals: Signals,
     interrupts: &mpsc::UnboundedSender<Interrupt>,
     notices: &mpsc::UnboundedSender<Notice>,
+    suspension: &Suspension,
     at_once: &AtomicBool,
 ) {
     for number in signals.forever() {
@@ -200,7 +218,7 @@ fn forward(
         };
         if let Some(notice) = Notice::of(signal) {
             if notices.send(notice).is_err() && notice == Notice::Stop {
-                stop();
+                suspension.carry_out();
             }
             continue;
         }

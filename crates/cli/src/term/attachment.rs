@@ -123,9 +123,16 @@ async fn attend(
     loop {
         match notices.next().await {
             Notice::Resized => attention.follow().await,
+            // It came too late, or has been taken back, and the session goes on to wherever it is going.
+            Notice::Stop if ending.is_cancelled() || !notices.want_stop() => {}
             Notice::Stop => {
                 drop(held.lock().take());
-                signals::stop();
+                notices.stop();
+                // Nothing tells of a stop that did not take place, as an orphan's does not.
+                if user::is_ours() {
+                    held.take_back()?;
+                    attention.follow().await;
+                }
             }
             // A session that ends does not come back to the screen.
             Notice::Continued if ending.is_cancelled() => {}
