@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::options::{EXIT_STATUS, OwnershipOption};
 use crate::quantity::{parse_drain, parse_grace, parse_retained, parse_timeout};
@@ -22,17 +22,17 @@ use crate::quantity::{parse_drain, parse_grace, parse_retained, parse_timeout};
 #[command(override_usage = "dsh-subprocess term [OPTIONS] [--] [COMMAND [ARG]...]", after_long_help = EXIT_STATUS)]
 pub(crate) struct TermOptions {
     /// Lines of the terminal, 1 to 65535 [default: those of the attached terminal, or 24]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) rows: Option<u16>,
 
     /// Columns of the terminal, 1 to 65535 [default: those of the attached terminal, or 80]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) cols: Option<u16>,
 
     /// What the command is to take the terminal for; becomes TERM [default: TERM where a terminal is attached, or
     /// xterm-256color]
-    #[arg(long, value_name = "TYPE", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) term: Option<String>,
+    #[arg(long, value_name = "TYPE", value_parser = OsStringValueParser::new().try_map(not_empty))]
+    pub(super) term: Option<OsString>,
 
     /// Write what the terminal shows to this new file, in asciicast v2; what is typed is not recorded
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -89,4 +89,11 @@ pub(crate) struct TermOptions {
         value_hint = clap::ValueHint::CommandWithArguments
     )]
     pub(super) command: Vec<OsString>,
+}
+
+fn not_empty(value: OsString) -> Result<OsString, &'static str> {
+    if value.is_empty() {
+        return Err("it is empty");
+    }
+    Ok(value)
 }

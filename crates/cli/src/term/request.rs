@@ -67,12 +67,8 @@ impl Request {
             env: overlay(options.env, options.unset)?,
             terminal_type: options
                 .term
-                .or_else(|| {
-                    std::env::var("TERM")
-                        .ok()
-                        .filter(|own| attached && !own.is_empty())
-                })
-                .unwrap_or_else(|| DEFAULT_TYPE.to_owned())
+                .or_else(|| std::env::var_os("TERM").filter(|own| attached && !own.is_empty()))
+                .unwrap_or_else(|| DEFAULT_TYPE.into())
                 .into(),
             size: window.size(user::size()),
             grace: options.grace,

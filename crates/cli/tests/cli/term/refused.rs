@@ -20,6 +20,10 @@ fn item_87_a_size_that_no_terminal_has_is_refused() {
         assert_eq!((done.code(), done.text()), (125, ""), "{option}");
         let (name, _) = option.split_once('=').expect("it has a value");
         assert!(done.line().contains(name), "{option}: {}", done.line());
+        if value == "-1" {
+            let apart = case.call(["term", name, value, "--", "touch", "started"]);
+            assert!(apart.line().contains("-1 is not in"), "{}", apart.line());
+        }
         let done = case.call(["term", "--json", &option, "--", "touch", "started"]);
         let object = done.object();
         assert_eq!(object["error"]["kind"], "bad_option", "{option}");
