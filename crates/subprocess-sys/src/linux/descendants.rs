@@ -113,7 +113,7 @@ mod tests {
     fn the_members_of_a_session_are_its_leaders_descendants_and_its_orphans() {
         // One orphan with a child, one child, and one that leaves.
         let script = "setsid sh -c '(sh -c \"sleep 1000 & echo \\$! \\$\\$; exec sleep 1000\" &) ; sleep 1000 & echo $! $$; \
-                      setsid sleep 1000 & exec sleep 1000'";
+                      setsid sh -c \"echo left; exec sleep 1000\" & exec sleep 1000'";
         let mut child = Command::new("sh")
             .args(["-c", script])
             .stdout(Stdio::piped())
@@ -121,9 +121,11 @@ mod tests {
             .expect("sh starts");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let mut said: Vec<i32> = Vec::new();
-        for _ in 0..2 {
-            let line = lines.next().expect("two lines").expect("text");
-            said.extend(line.split(' ').map(|pid| pid.parse::<i32>().expect("a pid")));
+        for _ in 0..3 {
+            let line = lines.next().expect("three lines").expect("text");
+            if line != "left" {
+                said.extend(line.split(' ').map(|pid| pid.parse::<i32>().expect("a pid")));
+            }
         }
         // The second of a line leads: the orphan's own line may come first.
         let leader = [said[1], said[3]].into_iter().filter_map(Pid::from_raw);
