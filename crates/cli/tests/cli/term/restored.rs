@@ -73,6 +73,7 @@ fn a_shell_with_line_editing_goes_on_as_if_nothing_had_been() {
             Some(sent) => kill(Pid::from_raw(case.only("term")), sent).expect("it lives"),
         }
         eventually("the end", || case.watchers().is_empty());
+        pane.wait_for_prompt();
         pane.enters(&format!("stty -g > after; echo \"shell $(({number} + 40))\""));
         pane.wait_for(&format!("\nshell {}", number + 40));
         let settings = |name| std::fs::read_to_string(case.path(name)).expect("stty wrote it");

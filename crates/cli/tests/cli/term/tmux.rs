@@ -94,15 +94,26 @@ impl<'a> Pane<'a> {
 
     #[track_caller]
     pub(super) fn wait_for(&self, text: &str) {
+        self.wait_until(text, |shown| shown.contains(text));
+    }
+
+    /// Waits until the shell edits a line: from then on it shows what is typed, and the terminal does not.
+    #[track_caller]
+    pub(super) fn wait_for_prompt(&self) {
+        self.wait_until("a prompt", |shown| shown.trim_end().ends_with("\n$"));
+    }
+
+    #[track_caller]
+    fn wait_until(&self, what: &str, is_there: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + BOUND;
         loop {
             let shown = self.shown();
-            if shown.contains(text) {
+            if is_there(&shown) {
                 return;
             }
             assert!(
                 Instant::now() < deadline,
-                "waited in vain for {text:?}; there is:\n{shown}"
+                "waited in vain for {what:?}; there is:\n{shown}"
             );
             // Nothing tells of a change of the screen; a look at it starts a process.
             thread::sleep(Duration::from_millis(20));

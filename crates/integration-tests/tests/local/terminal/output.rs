@@ -119,7 +119,9 @@ fn o21_a_holder_that_goes_on_printing_does_not_hold_up_the_end_of_the_output(tie
 /// As much is kept as is ever kept when the last of them ends, and nothing is read: the end is seen all the same.
 fn issue_4_the_end_of_a_terminal_is_seen_however_much_is_unread(tier: Tier) {
     let case = Case::new(tier);
-    let script = r#"(trap "" HUP TERM; echo ready; exec yes) & "$PROBE" sleep; exit 3"#;
+    // The second is started when nothing ends the first any more.
+    let script =
+        r#"exec 3< <(trap "" HUP TERM; echo up; exec yes >/dev/tty); read -r up <&3; "$PROBE" sleep; exit 3"#;
     let mut spec = case.terminal_spec(case.bash(script));
     spec.grace = Duration::from_millis(300);
     // Longer than any test waits.
