@@ -96,8 +96,9 @@ pub trait SubprocessRuntime: Send + Sync {
     ///
     /// # Cancellation
     ///
-    /// `spec.cancel` abandons the allocation, and so does dropping the future: nothing is left running then. Neither does
-    /// anything to a terminal once its handle is there.
+    /// `spec.cancel` abandons the allocation, and the future resolves when nothing of it is left running; members that outlive
+    /// `SIGKILL` are an error of kind [`Survivors`](crate::ErrorKind::Survivors). Dropping the future has it killed, too, and waits
+    /// for nothing. Neither does anything to a terminal once its handle is there.
     ///
     /// # Tests
     ///

@@ -40,9 +40,9 @@ fn o28_c_term_reaches_a_child_of_a_thread_that_blocks_it(tier: Tier) {
     case.assert_gone();
 }
 
-/// Whatever the host ignores or blocks, a child starts with nothing ignored and nothing blocked.
-fn o28_d_no_signal_is_ignored_or_blocked(tier: Tier) {
-    let hosts = [
+/// Hosts that ignore or block signals, and one that does neither.
+pub(crate) fn hosts_with_signals_of_their_own(tier: Tier) -> [Host; 5] {
+    [
         Host::new(tier),
         Host::new(tier).under([
             "env",
@@ -55,8 +55,12 @@ fn o28_d_no_signal_is_ignored_or_blocked(tier: Tier) {
             "--ignore-signal=HUP,INT,QUIT",
             "--block-signal=TERM",
         ]),
-    ];
-    for host in hosts {
+    ]
+}
+
+/// Whatever the host ignores or blocks, a child starts with nothing ignored and nothing blocked.
+fn o28_d_no_signal_is_ignored_or_blocked(tier: Tier) {
+    for host in hosts_with_signals_of_their_own(tier) {
         let report = host.report(["run", "/bin/grep", "-E", "^Sig(Blk|Ign):", "/proc/self/status"]);
         assert_eq!(
             report.get("stdout"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dsh_subprocess::{ErrorKind, SubprocessRuntime, TerminalSpec};
 
 use super::session::{Session, Terminals, plain};
-use crate::fixture::{Case, Tier, eventually, within};
+use crate::fixture::{Case, Tier, eventually, on_each_tier, within};
 use crate::hanging::Gate;
 
 /// A program that nobody can execute until the gate is opened. It says `through`, and leaves a file.
@@ -81,33 +81,8 @@ fn a_hanging_exec_holds_up_no_other_terminal(tier: Tier) {
     assert!(hanging.ran().exists());
 }
 
-/// Makes tests of functions that take a tier, for root alone.
-macro_rules! as_root_on_each_tier {
-    ($($name:ident),+ $(,)?) => {
-        $(
-            mod $name {
-                use crate::fixture::Tier;
-
-                #[test]
-                fn as_root_on_cgroup() {
-                    super::$name(Tier::Cgroup);
-                }
-
-                #[test]
-                fn as_root_on_reaper() {
-                    super::$name(Tier::Reaper);
-                }
-
-                #[test]
-                fn as_root_on_process_group() {
-                    super::$name(Tier::ProcessGroup);
-                }
-            }
-        )+
-    };
-}
-
-as_root_on_each_tier! {
+on_each_tier! {
+    as root:
     item_84_an_allocation_that_hangs_is_given_up,
     a_hanging_exec_holds_up_no_other_terminal,
 }

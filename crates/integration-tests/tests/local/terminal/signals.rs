@@ -2,6 +2,7 @@
 
 use super::session::{Terminals, plain, signal};
 use crate::fixture::{Case, Host, Tier, on_each_tier};
+use crate::signals::hosts_with_signals_of_their_own;
 
 on_each_tier! {
     o28_a_sigpipe_ends_a_writer,
@@ -54,21 +55,7 @@ fn o28_c_term_reaches_a_child_of_a_host_that_blocks_it(tier: Tier) {
 }
 
 fn o28_d_no_signal_is_ignored_or_blocked(tier: Tier) {
-    let hosts = [
-        Host::new(tier),
-        Host::new(tier).under([
-            "env",
-            "--ignore-signal=HUP,INT,QUIT,PIPE,USR1,CHLD,TSTP,TTIN,TTOU,XFSZ",
-        ]),
-        Host::new(tier).under(["env", "--block-signal"]),
-        Host::new(tier).peculiar("--block-signals"),
-        Host::new(tier).peculiar("--without=clone3").under([
-            "env",
-            "--ignore-signal=HUP,INT,QUIT",
-            "--block-signal=TERM",
-        ]),
-    ];
-    for host in hosts {
+    for host in hosts_with_signals_of_their_own(tier) {
         let report = host.report([
             "terminal",
             "/bin/grep",
