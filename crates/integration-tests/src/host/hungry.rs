@@ -32,10 +32,18 @@ impl Hunger {
             .map(|(number, _)| u64::from(number))
             .max()
             .ok_or("something is open")?;
-        setrlimit(Resource::RLIMIT_NOFILE, highest + 1 + free as u64, before.1)?;
+        let mut limit = highest + 1 + free as u64;
         let mut taken = Vec::new();
-        while let Ok(file) = File::open("/dev/null") {
-            taken.push(file);
+        // The runtime's own threads may take some of what the limit gives: it is raised until there are enough.
+        loop {
+            setrlimit(Resource::RLIMIT_NOFILE, limit, before.1)?;
+            while let Ok(file) = File::open("/dev/null") {
+                taken.push(file);
+            }
+            match free.saturating_sub(taken.len()) {
+                0 => break,
+                missing => limit += missing as u64,
+            }
         }
         taken.truncate(taken.len() - free);
         Ok(Self {
