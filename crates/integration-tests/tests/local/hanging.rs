@@ -47,9 +47,21 @@ impl Gate {
     }
 
     pub(crate) fn wait_for(&mut self, word: &str) {
+        self.told(word);
+    }
+
+    /// Waits until somebody hangs, and returns who.
+    pub(crate) fn held(&mut self) -> u32 {
+        self.told("held").parse().expect("a pid")
+    }
+
+    /// Waits for a line that begins with this word, and returns its rest.
+    fn told(&mut self, word: &str) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("the probe writes text");
-        assert!(line.starts_with(word), "{line:?} instead of `{word}`");
+        let rest = line.strip_prefix(word);
+        let rest = rest.unwrap_or_else(|| panic!("{line:?} instead of `{word}`"));
+        rest.trim().to_owned()
     }
 
     pub(crate) fn open(mut self) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dsh_subprocess::{ErrorKind, SubprocessRuntime, TerminalSpec};
 
 use super::session::{Session, Terminals, plain};
-use crate::fixture::{Case, Tier, eventually, on_each_tier, within};
+use crate::fixture::{Case, Tier, alive, eventually, on_each_tier, within};
 use crate::hanging::Gate;
 
 /// A program that nobody can execute until the gate is opened. It says `through`, and leaves a file.
@@ -48,13 +48,15 @@ fn item_84_an_allocation_that_hangs_is_given_up(tier: Tier) {
         let spec = hanging.spec(&case);
         let token = spec.cancel.clone();
         let allocation = case.runtime.spawn_terminal(spec);
-        gate.wait_for("held");
+        let held = gate.held();
         if by_token {
             token.cancel();
             let error = within(allocation).expect_err("it was cancelled");
             assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
         } else {
+            // That waits for nothing: a warden may be about to kill it.
             drop(allocation);
+            eventually("it is killed while it hangs", || !alive(held));
         }
         gate.open();
         eventually("nothing is left", || case.living().is_empty());
