@@ -14,6 +14,7 @@ use dsh_subprocess_sys::steps::{Step, step};
 use crate::LocalRuntime;
 use crate::choice::{self, Chosen};
 use crate::janitor::{self, Record};
+use crate::launch::HANDSHAKE;
 use crate::machine::{Machine, Parts};
 use crate::spill::{SpillDirectory, SpillPlaces};
 
@@ -185,6 +186,7 @@ pub struct LocalRuntimeBuilder {
     ownership: OwnershipChoice,
     session: SessionChoice,
     without: Vec<KernelFeature>,
+    handshake: Duration,
     kill_bound: Duration,
     write_bound: Duration,
     reap_orphans: bool,
@@ -199,6 +201,7 @@ impl Default for LocalRuntimeBuilder {
             ownership: OwnershipChoice::Auto,
             session: SessionChoice::Own,
             without: Vec::new(),
+            handshake: HANDSHAKE,
             kill_bound: KILL_BOUND,
             write_bound: WRITE_BOUND,
             reap_orphans: false,
@@ -229,6 +232,21 @@ impl LocalRuntimeBuilder {
     /// Does without a kernel feature even where it is there.
     pub fn without(mut self, feature: KernelFeature) -> Self {
         self.without.push(feature);
+        self
+    }
+
+    /// Sets how long [`spawn`](dsh_subprocess::SubprocessRuntime::spawn) waits until the target runs, so that its pid is known
+    /// when it returns. 1 s where it is not set, and at most that.
+    ///
+    /// With less the target is started on another thread, of which the runtime has one per processor, and more while an exec
+    /// hangs; with [`Duration::ZERO`] the caller only makes the streams and waits for nothing, which suits the thread of an
+    /// event loop. Failures, the pid and the end are told by the handle as ever. A tree that is ended before it is started never
+    /// has a target: [`Process::started`](dsh_subprocess::Process::started) says
+    /// [`Cancelled`](ErrorKind::Cancelled), and its outcome is that of `SIGTERM`.
+    ///
+    /// A terminal's program is started in the same way, whether or not its future is polled.
+    pub fn handshake(mut self, handshake: Duration) -> Self {
+        self.handshake = handshake;
         self
     }
 
@@ -299,7 +317,7 @@ impl LocalRuntimeBuilder {
     ///
     /// # Errors
     ///
-    /// [`InvalidSpec`](ErrorKind::InvalidSpec) for a kill bound above its maximum;
+    /// [`InvalidSpec`](ErrorKind::InvalidSpec) for a kill bound or a handshake above its maximum;
     /// [`OwnershipUnavailable`](ErrorKind::OwnershipUnavailable) when the chosen mechanism does not work here;
     /// [`ResourceExhausted`](ErrorKind::ResourceExhausted) without descriptors or threads to be had.
     pub fn build(self) -> Result<LocalRuntime, Error> {
@@ -308,6 +326,14 @@ impl LocalRuntimeBuilder {
                 "the kill bound is {:?}: it must be at most {} ms",
                 self.kill_bound,
                 MAX_GRACE.as_millis()
+            );
+            return Err(Error::new(ErrorKind::InvalidSpec, "build", message));
+        }
+        if self.handshake > HANDSHAKE {
+            let message = format!(
+                "the handshake is {:?}: it must be at most {} ms",
+                self.handshake,
+                HANDSHAKE.as_millis()
             );
             return Err(Error::new(ErrorKind::InvalidSpec, "build", message));
         }
@@ -346,6 +372,7 @@ impl LocalRuntimeBuilder {
             leaves,
             warden,
             session,
+            handshake: self.handshake,
             kill_bound: self.kill_bound,
             write_bound: self.write_bound,
             reap_orphans: self.reap_orphans,

@@ -34,6 +34,11 @@ impl ProcessDriver for LocalProcess {
         Box::pin(async move { tree.started.get().await })
     }
 
+    fn exited(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
+        let tree = Arc::clone(&self.0);
+        Box::pin(async move { tree.outcome.get().await })
+    }
+
     fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
         let tree = Arc::clone(&self.0);
         Box::pin(async move { tree.done.get().await })

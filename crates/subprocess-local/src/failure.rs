@@ -87,6 +87,16 @@ pub(crate) fn start(failure: &StartError) -> Error {
     }
 }
 
+/// There is no thread to start the target on.
+pub(crate) fn no_launcher(cause: io::Error) -> Error {
+    Error::new(
+        ErrorKind::ResourceExhausted,
+        "spawn",
+        "no thread could be made to start the target",
+    )
+    .with_source(cause)
+}
+
 /// No warden could be had for a tree.
 pub(crate) fn no_warden(refused: &RefusedTree) -> Error {
     match refused {

@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blocking::Blocking;
 use crate::builder::DataTransport;
-use crate::environment::AmbientEnvironment;
+use crate::environment::Environments;
 use crate::janitor::Record;
+use crate::launch::{HANDSHAKE, Launchers};
 use crate::orphans::Orphans;
 use crate::owner::{self, Leaves, Reserve};
 use crate::promise::Promise;
@@ -43,12 +44,16 @@ pub(crate) struct Machine {
     /// What the trees leave to this process, where that is to be reaped.
     pub(crate) orphans: Option<Arc<Orphans>>,
     pub(crate) session: Session,
+    /// How long a spawn waits until its target runs.
+    pub(crate) handshake: Duration,
+    /// Who starts the targets, where a spawn waits for less than that may take. Otherwise its caller does.
+    pub(crate) launchers: Option<Launchers>,
     /// For looks at the trees that a process group owns; the other owners have their own.
     reserve: OnceLock<Arc<Reserve>>,
     pub(crate) kill_bound: Duration,
     /// How long a write to a terminal may get no further.
     pub(crate) write_bound: Duration,
-    pub(crate) environment: AmbientEnvironment,
+    pub(crate) environment: Environments,
     pub(crate) data: DataTransport,
     pub(crate) reactor: Arc<Reactor>,
     spill_reactor: OnceLock<Arc<Reactor>>,
@@ -118,6 +123,7 @@ pub(crate) struct Parts {
     pub(crate) leaves: Option<Arc<Leaves>>,
     pub(crate) warden: Option<Arc<RuntimeWarden>>,
     pub(crate) session: Session,
+    pub(crate) handshake: Duration,
     pub(crate) kill_bound: Duration,
     pub(crate) write_bound: Duration,
     pub(crate) reap_orphans: bool,
@@ -169,10 +175,12 @@ impl Machine {
             warden: parts.warden,
             orphans,
             session: parts.session,
+            handshake: parts.handshake,
+            launchers: (parts.handshake < HANDSHAKE).then(|| Launchers::new(&reactor)),
             reserve: OnceLock::new(),
             kill_bound: parts.kill_bound,
             write_bound: parts.write_bound,
-            environment: AmbientEnvironment::new(parts.scrub),
+            environment: Environments::new(parts.scrub),
             data: parts.data,
             reactor,
             spill_reactor: OnceLock::new(),
@@ -311,6 +319,9 @@ impl Machine {
     pub(crate) fn shut_down(&self) {
         // With the lock, so that a second thread is either seen here or sees that it is to end.
         let _starting = lock(&self.starting_spill_reactor);
+        if let Some(launchers) = &self.launchers {
+            launchers.close();
+        }
         self.reactor.close();
         if let Some(spills) = self.spill_reactor.get() {
             spills.close();

@@ -1,5 +1,8 @@
 //! The local world, as callers see it.
 
+use std::any::Any;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dsh_subprocess::{
@@ -9,6 +12,8 @@ use dsh_subprocess::{
 use dsh_subprocess_sys::pidfd::Signal;
 use futures_core::future::BoxFuture;
 
+use crate::driver::LocalProcess;
+use crate::environment::Ambient;
 use crate::machine::Machine;
 use crate::tree::Tree;
 use crate::{LocalRuntimeBuilder, drive, launch, lookup, terminal};
@@ -48,7 +53,10 @@ use crate::{LocalRuntimeBuilder, drive, launch, lookup, terminal};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct LocalRuntime(Arc<Reference>);
+pub struct LocalRuntime {
+    reference: Arc<Reference>,
+    ambient: Ambient,
+}
 
 /// What the callers share. Its drop is the drop of the last of them.
 #[derive(Debug)]
@@ -79,11 +87,55 @@ impl LocalRuntime {
     }
 
     pub(crate) fn from_machine(machine: Arc<Machine>) -> Self {
-        Self(Arc::new(Reference(machine)))
+        Self {
+            reference: Arc::new(Reference(machine)),
+            ambient: Ambient::Host,
+        }
     }
 
     pub(crate) fn machine(&self) -> &Arc<Machine> {
-        &self.0.0
+        &self.reference.0
+    }
+
+    /// Returns another reference to this runtime whose trees, terminals, look-ups and
+    /// [`terminal_environment`](SubprocessRuntime::terminal_environment) start from the given environment instead of this
+    /// process's own. It is scrubbed in the same way, and `TMPDIR`, `HOME` and the like are taken from it where spilled streams
+    /// are to go to the user's usual places.
+    ///
+    /// For a host that has another environment in mind than the one of its C library, which then is not even read: another
+    /// thread of such a host may be changing it. Of two entries of the same name one is taken.
+    ///
+    /// The last environment that was given is remembered with the scrub's judgement of it, so giving the same one for each
+    /// spawn costs a comparison at most, and nothing where it is the same [`Arc`]. The environment does not change afterwards; for
+    /// a new one a new reference is made. The runtime lives as long as any reference to it, of either kind.
+    ///
+    /// ```
+    /// use dsh_subprocess::{SubprocessRuntime, WorldPath};
+    /// use dsh_subprocess_local::LocalRuntime;
+    ///
+    /// let world = LocalRuntime::new()?;
+    /// let elsewhere = world.with_ambient(vec![("SHELL".into(), "/bin/elsewhere".into())]);
+    /// let told = world.block_on(elsewhere.terminal_environment())?;
+    /// assert_eq!(told.shell, WorldPath::from("/bin/elsewhere"));
+    /// # Ok::<(), dsh_subprocess::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_ambient(&self, ambient: impl Into<Arc<Vec<(OsString, OsString)>>>) -> Self {
+        Self {
+            reference: Arc::clone(&self.reference),
+            ambient: self.machine().environment.give(ambient.into()),
+        }
+    }
+
+    /// Has the private directory for spilled streams made below this one, for trees that are spawned from now on: through any
+    /// reference to this runtime. `None` is what the [builder](LocalRuntimeBuilder::spill_parent) had.
+    ///
+    /// The directory is made with the first spill below a parent, and goes with the runtime. Streams of earlier trees stay with the
+    /// parent they had. Below a parent that cannot be used streams are collected without a file:
+    /// [`SpillState::Withdrawn`](dsh_subprocess::SpillState::Withdrawn) says why. So it is, too, when the runtime has directories
+    /// below 128 parents already.
+    pub fn set_spill_parent(&self, directory: Option<PathBuf>) {
+        self.machine().spills.set_parent(directory);
     }
 
     /// Runs a future to its end on this thread, which waits for the runtime's processes meanwhile.
@@ -161,6 +213,21 @@ impl LocalRuntime {
         })
     }
 
+    /// Sends `SIGKILL` to one tree at once, whether or not its target runs already, and waits for nothing. It takes the
+    /// handle of a process, or the [tree](Terminal::tree) of a terminal.
+    ///
+    /// Nothing is sent to a tree that is gone, nor to one of another runtime. A tree whose target was not started yet never has
+    /// one, and its outcome is that of `SIGTERM`. As for [`kill_all`](Self::kill_all), a host that is about to exit may call it,
+    /// whatever hangs, and the runtime stays usable.
+    pub fn kill(&self, process: &Process) {
+        let driver: &dyn Any = process.driver();
+        if let Some(LocalProcess(tree)) = driver.downcast_ref()
+            && Arc::ptr_eq(&tree.machine, self.machine())
+        {
+            tree.kill();
+        }
+    }
+
     /// Sends `SIGKILL` to every tree at once and waits for nothing: for a host that is about to exit.
     ///
     /// It makes no promise, allocates little, and never panics. The runtime stays usable.
@@ -178,7 +245,7 @@ impl SubprocessRuntime for LocalRuntime {
         {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let environment = machine.environment.child(&lookup.env);
+        let environment = machine.environment.child(&self.ambient, &lookup.env);
         let (command, cancel) = (lookup.command.clone(), lookup.cancel.clone());
         let search = machine.lookups.run("look-up", move || {
             let path = environment
@@ -196,17 +263,17 @@ impl SubprocessRuntime for LocalRuntime {
     }
 
     fn spawn(&self, spec: SpawnSpec) -> Result<Process, Error> {
-        launch::spawn(self.machine(), spec)
+        launch::spawn(self.machine(), &self.ambient, spec)
     }
 
     fn spawn_terminal(&self, spec: TerminalSpec) -> BoxFuture<'static, Result<Terminal, Error>> {
-        terminal::spawn(self.machine(), spec)
+        terminal::spawn(self.machine(), &self.ambient, spec)
     }
 
     fn terminal_environment(&self) -> BoxFuture<'static, Result<TerminalEnvironment, Error>> {
         let machine = self.machine();
         match machine.check_usable("look-up") {
-            Ok(()) => terminal::environment(machine),
+            Ok(()) => terminal::environment(machine, &self.ambient),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
@@ -243,7 +310,7 @@ impl SubprocessRuntime for LocalRuntime {
         capabilities.spill = true;
         capabilities.control = true;
         capabilities.terminal = true;
-        capabilities.immediate_pid = true;
+        capabilities.immediate_pid = !self.machine().handshake.is_zero();
         capabilities
     }
 }

@@ -1,5 +1,6 @@
 //! The handle of one live tree, and what a provider supplies under it.
 
+use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -16,11 +17,13 @@ use crate::{
 /// What a provider implements for each tree. Small and object-safe; the conveniences are on [`Process`].
 ///
 /// Each future answers at any time, before and after the end of the tree, and any number of times.
-pub trait ProcessDriver: Send + Sync + 'static {
+pub trait ProcessDriver: Any + Send + Sync {
     /// Returns the target's pid, where it is known by now and the world has one.
     fn pid(&self) -> Option<u32>;
     /// See [`Process::started`].
     fn started(&self) -> BoxFuture<'static, Result<Started, Error>>;
+    /// See [`Process::exited`].
+    fn exited(&self) -> BoxFuture<'static, Result<Outcome, Error>>;
     /// See [`Process::done`].
     fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>>;
     /// Begins the termination ladder, once; see [`Process::terminate`].
@@ -146,6 +149,26 @@ impl Process {
     /// `item_171_…`, `item_22_…`, `item_176_…`.
     pub fn started(&self) -> BoxFuture<'static, Result<Started, Error>> {
         self.driver.started()
+    }
+
+    /// Resolves with how the target ended, as soon as that is known.
+    ///
+    /// Its streams may not have ended then, and what it wrote last may not have arrived: [`done`](Self::done) waits for them,
+    /// and gives the same outcome.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`done`](Self::done).
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Tests
+    ///
+    /// `an_exit_is_told_before_the_streams_end`, `item_22_…`.
+    pub fn exited(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
+        self.driver.exited()
     }
 
     /// Resolves with how the target ended, once its streams are complete.
@@ -300,6 +323,11 @@ impl Process {
     /// `item_58_done_settles_when_the_drain_runs_out`.
     pub fn holders(&self) -> BoxFuture<'static, Result<Vec<Holder>, Error>> {
         self.driver.holders()
+    }
+
+    /// Returns what the provider supplied, for the provider's own use: as [`Any`], it can be told apart from another's.
+    pub fn driver(&self) -> &dyn ProcessDriver {
+        &*self.driver
     }
 
     /// Turns the handle into a guard that terminates the tree when it is dropped.

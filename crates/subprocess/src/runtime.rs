@@ -169,7 +169,8 @@ pub struct Capabilities {
     /// Whether [`spawn_terminal`](SubprocessRuntime::spawn_terminal) is honoured; where it is not, every spec is refused as
     /// [`Unsupported`](crate::ErrorKind::Unsupported).
     pub terminal: bool,
-    /// Whether [`Process::pid`] is known when `spawn` returns (in the usual case of a spawn that took less than 1 s).
+    /// Whether [`Process::pid`] is known when `spawn` returns, in the usual case of a spawn that took less than the handshake (at
+    /// most 1 s).
     pub immediate_pid: bool,
 }
 

@@ -22,6 +22,22 @@ pub(super) fn spilled(
     Ok(())
 }
 
+/// `spilled-below DIRECTORY ARGV…`: such a tree, and another one whose output is spilled below that directory.
+pub(super) fn spilled_below(
+    runtime: &LocalRuntime,
+    report: &Report,
+    args: &[String],
+) -> Result<(), Box<dyn Error>> {
+    let (directory, argv) = args.split_first().ok_or("the directory is missing")?;
+    let args = [&["runtime".to_owned()], argv].concat();
+    let _first = spill(runtime, &args)?;
+    runtime.set_spill_parent(Some(directory.into()));
+    let _second = spill(runtime, &args)?;
+    report.line("ready", "");
+    next_line()?;
+    Ok(())
+}
+
 /// `abandon runtime|keep ARGV…`: the same, but it drops all that it has of the runtime while the tree runs, and exits at once.
 pub(super) fn abandon(peculiar: &Peculiar, report: &Report, args: &[String]) -> Result<(), Box<dyn Error>> {
     let runtime = peculiar.runtime()?;

@@ -79,6 +79,7 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         "reuse" => reuse::reuse(&runtime, &report)?,
         "reuse-early" => reuse::reuse_early(&runtime, &report)?,
         "spilled" => left::spilled(&runtime, &report, &args)?,
+        "spilled-below" => left::spilled_below(&runtime, &report, &args)?,
         "abandon" => left::abandon(&peculiar, &report, &args)?,
         "records" => left::records(&report),
         "mortal" => death::mortal(&runtime, &report, &args)?,

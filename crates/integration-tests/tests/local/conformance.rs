@@ -16,8 +16,8 @@ use crate::fixture::Tier;
 /// Names of variables that this package's build script puts into the environment of every test.
 const PLANTED: [&str; 2] = ["CONFORMANCE_API_KEY", "DSH_CONFORMANCE"];
 
-/// The local world on a tier, without some of the kernel's features.
-fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
+/// The local world on a tier, without some of the kernel's features. Its spawns wait for the handshake.
+fn world(tier: Tier, without: &'static [KernelFeature], handshake: Duration) -> World {
     let probe = Path::new(env!("CARGO_BIN_EXE_probe"));
     let resources = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| resources.path().join(name);
@@ -36,6 +36,7 @@ fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
             let builder = without
                 .iter()
                 .fold(tier.builder(), |builder, &feature| builder.without(feature))
+                .handshake(handshake)
                 // Two checks wait for it.
                 .write_bound(Duration::from_secs(2));
             Arc::new(builder.build().expect("the tier works here"))
@@ -52,7 +53,7 @@ fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
         hidden: PLANTED.map(Into::into).into(),
         kept: vec!["PATH".into()],
         guarantees: Guarantees {
-            immediate_pid: true,
+            immediate_pid: !handshake.is_zero(),
             process_ids: true,
             name_case: NameCase::Exact,
             ends_session_leavers: tier.owns_all(),
@@ -68,23 +69,31 @@ fn world(tier: Tier, without: &'static [KernelFeature]) -> World {
     }
 }
 
-/// Makes a module of the whole suite for each tier and each set of features to do without.
+/// Makes a module of the whole suite for each tier and each set of features to do without, which may have the handshake among
+/// them.
 macro_rules! conformance {
-    ($($name:ident: $tier:ident without [$($feature:ident),*];)+) => {
+    ($($name:ident: $tier:ident without [$($feature:ident),*] $($handshake:ident)?;)+) => {
         $(
             mod $name {
+                use std::time::Duration;
+
                 use super::{KernelFeature, Tier};
 
                 const WITHOUT: &[KernelFeature] = &[$(KernelFeature::$feature),*];
+                const HANDSHAKE: Duration = Duration::from_secs(conformance!(@ $($handshake)?));
 
-                dsh_subprocess_testkit::conformance_suite!(super::world(Tier::$tier, WITHOUT));
+                dsh_subprocess_testkit::conformance_suite!(super::world(Tier::$tier, WITHOUT, HANDSHAKE));
             }
         )+
     };
+    (@) => { 1 };
+    (@ unwaited) => { 0 };
 }
 
 conformance! {
     as_root_cgroup: Cgroup without [];
+    as_root_cgroup_unwaited: Cgroup without [] unwaited;
+    as_root_cgroup_unwaited_without_clone_into_cgroup: Cgroup without [CloneIntoCgroup] unwaited;
     as_root_cgroup_without_clone3: Cgroup without [Clone3];
     as_root_cgroup_without_clone_into_cgroup: Cgroup without [CloneIntoCgroup];
     as_root_cgroup_without_close_range: Cgroup without [CloseRange];
@@ -92,9 +101,11 @@ conformance! {
     as_root_cgroup_without_pidfd_get_info: Cgroup without [PidfdGetInfo];
     as_root_cgroup_without_memfd_exec: Cgroup without [MemfdExec];
     reaper: Reaper without [];
+    reaper_unwaited: Reaper without [] unwaited;
     reaper_without_clone3: Reaper without [Clone3];
     reaper_without_memfd_exec: Reaper without [MemfdExec];
     process_group: ProcessGroup without [];
+    process_group_unwaited: ProcessGroup without [] unwaited;
     process_group_without_clone3: ProcessGroup without [Clone3];
     process_group_without_close_range: ProcessGroup without [CloseRange];
     process_group_without_pidfd_get_info: ProcessGroup without [PidfdGetInfo];

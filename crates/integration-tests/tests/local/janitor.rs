@@ -215,6 +215,12 @@ fn kill_host(host: &LiveHost) {
         signal(warden, Signal::SIGKILL);
     }
     signal(host.pid(), Signal::SIGKILL);
+    await_death(host);
+}
+
+/// Waits until a host that was killed is dead for those who come after it.
+#[track_caller]
+pub(crate) fn await_death(host: &LiveHost) {
     // Its descriptors are closed by the last of its threads, which may outlive the first.
     let threads = format!("/proc/{}/task", host.pid());
     eventually("the host is dead", || {

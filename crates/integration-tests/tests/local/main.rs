@@ -3,6 +3,7 @@
 //! A test named `as_root_…` needs a writable control group, or another user to become; all others work for everyone.
 #![forbid(unsafe_code)]
 
+mod ambient;
 mod block_on;
 mod chains;
 mod completion;
@@ -16,11 +17,13 @@ mod exhaustion;
 mod failures;
 mod faults;
 mod fixture;
+mod handshake;
 mod hanging;
 mod host_death;
 mod host_process;
 mod init;
 mod janitor;
+mod kill;
 mod output;
 mod reaping;
 mod remains;
@@ -28,6 +31,7 @@ mod reuse;
 mod signals;
 mod spill;
 mod spill_drain;
+mod spill_parent;
 mod stdin;
 mod steps;
 mod terminal;

@@ -92,7 +92,7 @@ impl Owner {
         }
     }
 
-    /// Sends `SIGTERM` once to every member but `signalled`, which has got it, and `SIGCONT` after it.
+    /// Sends `SIGTERM` once to every member but `signalled`, the target where it has got it, and `SIGCONT` after it.
     ///
     /// # Errors
     ///
@@ -103,7 +103,10 @@ impl Owner {
             Self::Cgroup(leaf) => leaf.ask(signalled),
             Self::Reaper(reaper) => reaper.ask(),
             Self::Session(session) => {
-                session.ask();
+                match signalled {
+                    Some(_) => session.ask_others(),
+                    None => session.ask(),
+                }
                 Ok(())
             }
         }

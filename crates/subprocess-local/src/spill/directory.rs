@@ -1,4 +1,4 @@
-//! The runtime's private directory of spilled streams, and what they take in all.
+//! The runtime's private directories of spilled streams, and what they take in all.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,6 +12,7 @@ use dsh_subprocess_sys::steps::{Step, step};
 use dsh_subprocess_sys::{Errno, file};
 
 use super::file::SpillFile;
+use crate::environment::Ambient;
 use crate::janitor::Record;
 use crate::reactor::lock;
 use crate::warden::RuntimeWarden;
@@ -22,8 +23,8 @@ const UNFINISHED: &str = ".partial";
 /// Where spilled streams go.
 #[derive(Clone, Debug)]
 pub(crate) struct SpillPlaces {
-    /// The private directory is made in here. `None` is the system's directory for temporary files, asked when it is
-    /// needed.
+    /// The private directory is made in here, unless another place is set later. `None` is the directory for temporary files,
+    /// looked up when it is needed.
     pub(crate) parent: Option<PathBuf>,
     /// Kept files are here from the start. `None` is the user's state directory.
     pub(crate) kept: Option<PathBuf>,
@@ -31,7 +32,19 @@ pub(crate) struct SpillPlaces {
     pub(crate) total: u64,
 }
 
-/// The directory, made at the first spill and made again if somebody removes it.
+/// Directories of one runtime at most, each below a parent of its own. A warden holds no more than 256 of them, and of other
+/// things.
+const DIRECTORIES: usize = 128;
+
+/// Where the files of one stream go, as that was when its tree was spawned.
+#[derive(Clone, Debug)]
+pub(crate) struct SpillPlace {
+    parent: Option<PathBuf>,
+    /// Names the system's and the user's directories.
+    ambient: Ambient,
+}
+
+/// The directories, one for each parent: made at the first spill and made again if somebody removes it.
 #[derive(Debug)]
 pub(crate) struct SpillDirectory {
     places: SpillPlaces,
@@ -39,9 +52,18 @@ pub(crate) struct SpillDirectory {
     record: Option<Arc<Record>>,
     /// Removes it at once then.
     warden: Option<Arc<RuntimeWarden>>,
-    made: Mutex<Option<PathBuf>>,
+    /// Instead of the builder's.
+    parent: Mutex<Option<PathBuf>>,
+    made: Mutex<Vec<Made>>,
     next: AtomicU64,
     ledger: Mutex<Ledger>,
+}
+
+/// A private directory.
+#[derive(Debug)]
+struct Made {
+    below: PathBuf,
+    path: PathBuf,
 }
 
 /// What the files take, and which of them may go to make room.
@@ -62,37 +84,72 @@ impl SpillDirectory {
             places,
             record,
             warden,
+            parent: Mutex::default(),
             made: Mutex::default(),
             next: AtomicU64::new(1),
             ledger: Mutex::default(),
         })
     }
 
+    /// Changes where the directories of later trees are made. `None` is the builder's choice.
+    pub(crate) fn set_parent(&self, parent: Option<PathBuf>) {
+        *lock(&self.parent) = parent;
+    }
+
+    /// Returns where the files of a tree go that is spawned now.
+    pub(crate) fn place(&self, ambient: &Ambient) -> SpillPlace {
+        let parent = lock(&self.parent).clone();
+        SpillPlace {
+            parent: parent.or_else(|| self.places.parent.clone()),
+            ambient: ambient.clone(),
+        }
+    }
+
     /// Makes a new private file for a stream and returns its id with it.
-    pub(super) fn create(&self, label: StreamName) -> io::Result<(u64, PathBuf, File)> {
+    pub(super) fn create(&self, label: StreamName, place: &SpillPlace) -> io::Result<(u64, PathBuf, File)> {
+        let below = match &place.parent {
+            Some(parent) => parent.clone(),
+            None => place.ambient.temporary_directory(),
+        };
         let mut made = lock(&self.made);
         let (id, name) = self.name(label)?;
-        if let Some(directory) = &*made {
-            let path = directory.join(&name);
+        if let Some(there) = made.iter().position(|made| made.below == below) {
+            let path = made[there].path.join(&name);
             match file::create_private_file(&path) {
                 // Removed under us: it is made again below.
-                Err(Errno::NOENT) => self.forget(directory),
+                Err(Errno::NOENT) => self.forget(&made.swap_remove(there).path),
                 Err(errno) => return Err(errno.into()),
                 Ok(file) => return Ok((id, path, file)),
             }
         }
-        // Kept before anything else can fail, so that it is removed whatever comes.
-        let directory = made.insert(self.make()?);
+        if made.len() >= DIRECTORIES {
+            return Err(io::Error::other(format!(
+                "the runtime has directories for spills below {DIRECTORIES} others already"
+            )));
+        }
+        let directory = self.make(&below).map_err(|error| {
+            let text = format!("no directory could be made in {}: {error}", below.display());
+            io::Error::new(error.kind(), text)
+        })?;
         let path = directory.join(&name);
+        // Kept before anything else can fail, so that it is removed whatever comes.
+        made.push(Made {
+            below,
+            path: directory,
+        });
         let file = file::create_private_file(&path)?;
         Ok((id, path, file))
     }
 
     /// Makes a new private file for a stream that is kept. It is there from the start, where nobody removes it: what a host
     /// that died had kept so far is its caller's. Its name says that it is not complete.
-    pub(super) fn create_kept(&self, label: StreamName) -> io::Result<(u64, PathBuf, File)> {
+    pub(super) fn create_kept(
+        &self,
+        label: StreamName,
+        place: &SpillPlace,
+    ) -> io::Result<(u64, PathBuf, File)> {
         let (id, name) = self.name(label)?;
-        let path = self.kept()?.join(name + UNFINISHED);
+        let path = self.kept(&place.ambient)?.join(name + UNFINISHED);
         let file = file::create_private_file(&path)?;
         Ok((id, path, file))
     }
@@ -106,11 +163,15 @@ impl SpillDirectory {
         ))
     }
 
-    fn make(&self) -> io::Result<PathBuf> {
-        let parent = self.places.parent.clone().unwrap_or_else(std::env::temp_dir);
+    fn make(&self, parent: &Path) -> io::Result<PathBuf> {
         let name = format!("dsh-subprocess-{}-{}", std::process::id(), random_hex()?);
         // Whoever reads the record has another working directory.
-        let path = std::path::absolute(parent)?.join(name);
+        let parent = std::path::absolute(parent)?;
+        // A record has no room for every attempt at a place that is not there.
+        if !std::fs::metadata(&parent)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let path = parent.join(name);
         if let Some(record) = &self.record
             && let Err(why) = record.add_directory(&path)
         {
@@ -185,10 +246,10 @@ impl SpillDirectory {
     }
 
     /// Returns where kept files go, and makes that directory.
-    pub(super) fn kept(&self) -> io::Result<PathBuf> {
+    pub(super) fn kept(&self, ambient: &Ambient) -> io::Result<PathBuf> {
         let kept = match &self.places.kept {
             Some(kept) => kept.clone(),
-            None => state_directory()?.join("dsh-subprocess").join("spills"),
+            None => state_directory(ambient)?.join("dsh-subprocess").join("spills"),
         };
         if let Some(above) = kept.parent() {
             std::fs::create_dir_all(above)?;
@@ -204,7 +265,7 @@ impl SpillDirectory {
         }
     }
 
-    /// Removes the files of the runtime's life, and the directory with whatever is left in it.
+    /// Removes the files of the runtime's life, and the directories with whatever is left in them.
     pub(crate) fn remove(&self) {
         let settled = std::mem::take(&mut lock(&self.ledger).settled);
         for (file, notice) in settled {
@@ -212,15 +273,15 @@ impl SpillDirectory {
             file.withdraw(WHY);
             notice.withdrawn(WHY);
         }
-        if let Some(made) = lock(&self.made).take() {
+        for made in std::mem::take(&mut *lock(&self.made)) {
             // Files that somebody still reads are theirs to remove; then the directory stays until they do.
-            self.remove_directory(&made);
+            self.remove_directory(&made.path);
         }
     }
 
     /// Removes the directory of a file that outlived the runtime, if it was the last.
     pub(super) fn remove_emptied(&self, directory: &Path) {
-        if lock(&self.made).as_ref().is_none_or(|made| made != directory) {
+        if lock(&self.made).iter().all(|made| made.path != directory) {
             self.remove_directory(directory);
         }
     }
@@ -241,9 +302,10 @@ pub(super) fn finished(path: &Path) -> Option<PathBuf> {
 }
 
 /// The user's directory for state that outlives restarts (XDG Base Directory Specification).
-fn state_directory() -> io::Result<PathBuf> {
+fn state_directory(ambient: &Ambient) -> io::Result<PathBuf> {
     let absolute = |name| {
-        std::env::var_os(name)
+        ambient
+            .variable(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };

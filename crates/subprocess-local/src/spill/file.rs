@@ -14,7 +14,7 @@ use dsh_subprocess::{
 use dsh_subprocess_sys::identity;
 use futures_core::future::BoxFuture;
 
-use super::SpillDirectory;
+use super::{SpillDirectory, SpillPlace};
 use crate::blocking::Blocking;
 use crate::reactor::lock;
 
@@ -29,6 +29,7 @@ const READ: usize = 16 * 1024 * 1024;
 pub(crate) struct StreamSpill {
     directory: Arc<SpillDirectory>,
     blocking: Arc<Blocking>,
+    place: SpillPlace,
     spill: Spill,
     label: StreamName,
     file: OnceLock<Arc<SpillFile>>,
@@ -54,12 +55,14 @@ impl StreamSpill {
     pub(crate) fn new(
         directory: Arc<SpillDirectory>,
         blocking: Arc<Blocking>,
+        place: SpillPlace,
         spill: Spill,
         label: StreamName,
     ) -> Arc<Self> {
         Arc::new(Self {
             directory,
             blocking,
+            place,
             spill,
             label,
             file: OnceLock::new(),
@@ -93,7 +96,7 @@ impl StreamSpill {
         }
         let file = match self.file.get() {
             Some(file) => file,
-            None => match SpillFile::create(&self.directory, self.label, self.spill.life) {
+            None => match SpillFile::create(&self.directory, self.label, &self.place, self.spill.life) {
                 Ok(file) => self.file.get_or_init(|| file),
                 Err(error) => {
                     self.directory.release((first.len() + bytes.len()) as u64);
@@ -157,10 +160,15 @@ impl Drop for StreamSpill {
 }
 
 impl SpillFile {
-    fn create(directory: &Arc<SpillDirectory>, label: StreamName, life: SpillLife) -> io::Result<Arc<Self>> {
+    fn create(
+        directory: &Arc<SpillDirectory>,
+        label: StreamName,
+        place: &SpillPlace,
+        life: SpillLife,
+    ) -> io::Result<Arc<Self>> {
         let (id, path, file) = match life {
-            SpillLife::Keep => directory.create_kept(label)?,
-            _ => directory.create(label)?,
+            SpillLife::Keep => directory.create_kept(label, place)?,
+            _ => directory.create(label, place)?,
         };
         Ok(Arc::new(Self {
             process: identity::pid(),

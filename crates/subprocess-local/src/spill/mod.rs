@@ -3,5 +3,5 @@
 mod directory;
 mod file;
 
-pub(crate) use directory::{SpillDirectory, SpillPlaces};
+pub(crate) use directory::{SpillDirectory, SpillPlace, SpillPlaces};
 pub(crate) use file::StreamSpill;

@@ -1,18 +1,22 @@
 //! What this machine's terminals are like, and what a program on one is told.
 
 use dsh_subprocess::{
-    EnvOverlay, Error, ErrorKind, TerminalEnvironment, TerminalSpec, WorldPath, WorldString,
+    EnvOverlay, Environment, Error, ErrorKind, TerminalEnvironment, TerminalSpec, WorldPath, WorldString,
 };
 use dsh_subprocess_sys::identity;
 use futures_core::future::BoxFuture;
 
+use crate::environment::Ambient;
 use crate::machine::Machine;
 
 /// Tells the platform and the user's shell.
-pub(crate) fn environment(machine: &Machine) -> BoxFuture<'static, Result<TerminalEnvironment, Error>> {
+pub(crate) fn environment(
+    machine: &Machine,
+    ambient: &Ambient,
+) -> BoxFuture<'static, Result<TerminalEnvironment, Error>> {
     let platform = std::env::consts::OS;
-    let ambient = machine.environment.child(&EnvOverlay::new());
-    if let Some(shell) = ambient.get("SHELL").filter(|shell| !shell.is_empty()) {
+    let environment = machine.environment.child(ambient, &EnvOverlay::new());
+    if let Some(shell) = environment.get("SHELL").filter(|shell| !shell.is_empty()) {
         let told = TerminalEnvironment::new(platform, shell.clone());
         return Box::pin(std::future::ready(Ok(told)));
     }
@@ -35,8 +39,8 @@ pub(crate) fn environment(machine: &Machine) -> BoxFuture<'static, Result<Termin
 ///
 /// The size that the host's own terminal had, where it is in the environment, would be believed before the real one
 /// (ncurses(3X), `use_env`).
-pub(super) fn of_child(machine: &Machine, spec: &TerminalSpec) -> dsh_subprocess::Environment {
-    let mut environment = machine.environment.child(&spec.env);
+pub(super) fn of_child(machine: &Machine, ambient: &Ambient, spec: &TerminalSpec) -> Environment {
+    let mut environment = machine.environment.child(ambient, &spec.env);
     let explicit = |name: &str| spec.env.contains_key(&WorldString::from(name));
     for name in ["LINES", "COLUMNS"] {
         if !explicit(name) {

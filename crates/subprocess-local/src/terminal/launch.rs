@@ -11,6 +11,7 @@ use super::driver::LocalTerminal;
 use super::output::Output;
 use super::{Master, environment};
 use crate::driver::LocalProcess;
+use crate::environment::Ambient;
 use crate::failure::{self, Asked};
 use crate::launch::{ChildEnds, absolute, begin};
 use crate::machine::Machine;
@@ -19,10 +20,11 @@ use crate::tree::Tree;
 /// Starts a tree on a terminal of its own. Whoever drops the future before the handle is there has nothing left running.
 pub(crate) fn spawn(
     machine: &Arc<Machine>,
+    ambient: &Ambient,
     spec: TerminalSpec,
 ) -> BoxFuture<'static, Result<Terminal, Error>> {
     let cancel = spec.cancel.clone();
-    let allocation = match launch(machine, spec) {
+    let allocation = match launch(machine, ambient, spec) {
         Ok(allocation) => allocation,
         Err(error) => return Box::pin(std::future::ready(Err(error))),
     };
@@ -77,7 +79,7 @@ impl Drop for Allocation {
     }
 }
 
-fn launch(machine: &Arc<Machine>, spec: TerminalSpec) -> Result<Allocation, Error> {
+fn launch(machine: &Arc<Machine>, ambient: &Ambient, spec: TerminalSpec) -> Result<Allocation, Error> {
     machine.check_usable("spawn")?;
     spec.validate()?;
     absolute(&spec.cwd)?;
@@ -102,7 +104,7 @@ fn launch(machine: &Arc<Machine>, spec: TerminalSpec) -> Result<Allocation, Erro
         master: Some(master),
     };
     let asked = Asked {
-        environment: environment::of_child(machine, &spec),
+        environment: environment::of_child(machine, ambient, &spec),
         argv: spec.argv,
         cwd: spec.cwd,
     };

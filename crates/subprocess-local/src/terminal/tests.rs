@@ -16,6 +16,7 @@ use super::Master;
 use super::driver::LocalTerminal;
 use super::output::Output;
 use crate::driver::LocalProcess;
+use crate::environment::Ambient;
 use crate::failure::Asked;
 use crate::launch::{ChildEnds, begin};
 use crate::machine::Machine;
@@ -38,7 +39,7 @@ fn broken(machine: &Arc<Machine>) -> Terminal {
     let asked = Asked {
         argv: ["sleep", "300"].map(WorldString::from).into(),
         cwd: WorldPath::from("/"),
-        environment: machine.environment.child(&EnvOverlay::new()),
+        environment: machine.environment.child(&Ambient::Host, &EnvOverlay::new()),
     };
     begin(&tree, ChildEnds::Terminal(slave), asked, grace).expect("sleep is there");
     // Held until here: without it the terminal would have hung up before it had a session.
@@ -73,7 +74,7 @@ fn a_terminal_that_cannot_be_read_fails_its_reader_and_done_and_ends_its_session
 fn item_98_a_write_that_is_stuck_ends_with_the_termination() {
     let runtime = LocalRuntime::new().expect("it works here");
     runtime.block_on(async {
-        let terminal = super::spawn(runtime.machine(), sleep())
+        let terminal = super::spawn(runtime.machine(), &Ambient::Host, sleep())
             .await
             .expect("sleep is there");
         let mut stuck = terminal.write("a line\n".repeat(20_000));
@@ -102,7 +103,7 @@ fn a_write_that_moves_to_another_thread_is_woken_there_for_its_bound() {
         .build()
         .expect("it works here");
     let terminal = runtime
-        .block_on(super::spawn(runtime.machine(), sleep()))
+        .block_on(super::spawn(runtime.machine(), &Ambient::Host, sleep()))
         .expect("sleep is there");
     let mut stuck = terminal.write("a line\n".repeat(20_000));
     assert!(runtime.block_on(poll_once(&mut stuck)).is_none());
@@ -119,7 +120,7 @@ fn item_90_a_write_behind_one_that_is_not_polled_says_so() {
         .build()
         .expect("it works here");
     runtime.block_on(async {
-        let terminal = super::spawn(runtime.machine(), sleep())
+        let terminal = super::spawn(runtime.machine(), &Ambient::Host, sleep())
             .await
             .expect("sleep is there");
         let mut stuck = terminal.write("a line\n".repeat(20_000));

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Started, StreamName};
+use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Outcome, SignalName, Started, StreamName};
 use dsh_subprocess_sys::event::Interest;
 use dsh_subprocess_sys::pidfd::{self, Pid, Wait};
-use dsh_subprocess_sys::spawn::Program;
+use dsh_subprocess_sys::spawn::{self, Program, StartError};
 use dsh_subprocess_sys::steps::{Step, step};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::others::Others;
-use super::{Afterwards, Leader, State, Tree};
+use super::{Afterwards, Birth, Leader, State, Tree};
 use crate::failure::Asked;
 use crate::feed::Feed;
 use crate::ladder::{Act, Ladder};
@@ -70,9 +70,11 @@ impl Tree {
                 cancelled: None,
                 has_session: true,
                 trace: None,
+                birth: Birth::default(),
                 on_its_way: None,
             }),
             started: Promise::new(),
+            outcome: Promise::new(),
             done: Promise::new(),
             used: Promise::new(),
             exit: Exit::default(),
@@ -130,6 +132,56 @@ impl Tree {
         lock(&self.state).feed = Some(feed);
     }
 
+    /// The tree is handed to the launchers. `false` where its end was asked for already, which ends it here.
+    pub(crate) fn await_launch(self: &Arc<Self>) -> bool {
+        let mut state = lock(&self.state);
+        let ended = state.ladder.is_terminating();
+        state.birth.awaited = !ended;
+        drop(state);
+        if ended {
+            self.ended_unborn();
+        }
+        !ended
+    }
+
+    /// The target is about to be started, by whoever calls this. `false` where the tree's end was asked for before, which ends
+    /// it here.
+    pub(crate) fn set_off(self: &Arc<Self>) -> bool {
+        let mut state = lock(&self.state);
+        state.birth.awaited = false;
+        let ended = state.ladder.is_terminating() || state.ladder.is_gone();
+        drop(state);
+        if ended {
+            self.ended_unborn();
+        }
+        !ended
+    }
+
+    /// Has the child made by `clone`, which must not wait, under the lock: whoever ends the tree meanwhile finds the child
+    /// afterwards. `None` where the tree's end was asked for before, which ends it here.
+    pub(crate) fn bear(
+        self: &Arc<Self>,
+        clone: impl FnOnce() -> Result<spawn::Started, StartError>,
+    ) -> Option<Result<spawn::Started, StartError>> {
+        let mut state = lock(&self.state);
+        if state.ladder.is_terminating() || state.ladder.is_gone() {
+            drop(state);
+            self.ended_unborn();
+            return None;
+        }
+        let started = clone();
+        if let Ok(started) = &started {
+            state.birth.awaited = false;
+            // Out of descriptors: it is signalled as soon as it has an owner.
+            state.birth.newborn = match started {
+                spawn::Started::Running(child) => child.pidfd.try_clone().ok(),
+                spawn::Started::Pending(pending) => pending.pidfd().try_clone().ok(),
+                spawn::Started::Failed(..) => None,
+            };
+        }
+        Some(started)
+    }
+
     /// The child was cloned. It may still be on its way to its program; it can be signalled from now on.
     pub(crate) fn cloned(self: &Arc<Self>, owner: Owner, pid: Pid) {
         if let (Owner::Cgroup(leaf), Some(orphans)) = (&owner, &self.machine.orphans) {
@@ -139,6 +191,7 @@ impl Tree {
         state.has_session = owner.has_session();
         state.owner = owner;
         state.pid = Some(pid);
+        state.birth.newborn = None;
         // Terminated before it was there to be signalled.
         let late = if state.ladder.is_killing() {
             Act::Kill
@@ -195,6 +248,7 @@ impl Tree {
                 if let Some(leader) = &state.leader {
                     let _ = pidfd::wait(&leader.pidfd, Wait::Block);
                 }
+                after.outcome = self.outcome.set(Err(lost.clone()));
                 after.done = self.done.set(Err(lost));
                 self.gone(&mut state, &mut after);
             }
@@ -242,6 +296,24 @@ impl Tree {
 
     /// There is no target, and never will be.
     pub(crate) fn failed(self: &Arc<Self>, error: &Error) {
+        self.without_target(error.clone(), Err(error.clone()));
+    }
+
+    /// The tree was ended before it had a target.
+    pub(super) fn ended_unborn(self: &Arc<Self>) {
+        let why = Error::new(
+            ErrorKind::Cancelled,
+            "spawn",
+            "the tree was ended before its target was started",
+        );
+        let outcome = Outcome::Signaled {
+            signal: SignalName::from("SIGTERM"),
+            core_dumped: false,
+        };
+        self.without_target(why, Ok(outcome));
+    }
+
+    fn without_target(self: &Arc<Self>, why: Error, outcome: Result<Outcome, Error>) {
         // Without the lock: a stream's end wakes its readers.
         let streams: Vec<Arc<Stream>> = lock(&self.state)
             .streams
@@ -260,8 +332,11 @@ impl Tree {
             ..Afterwards::default()
         };
         state.pid = None;
-        self.started.set(Err(error.clone()));
-        after.done = self.done.set(Err(error.clone()));
+        state.birth.awaited = false;
+        state.birth.newborn = None;
+        self.started.set(Err(why));
+        after.outcome = self.outcome.set(outcome.clone());
+        after.done = self.done.set(outcome);
         self.gone(&mut state, &mut after);
         if let Some(key) = state.timer.take() {
             self.machine.reactor.unschedule(key);

@@ -63,6 +63,7 @@ impl Tree {
         after: &mut Afterwards,
     ) {
         state.end = end;
+        after.outcome = self.outcome.set(Ok(outcome.clone()));
         state.outcome = Some(outcome);
         if state.open_streams == 0 {
             after.done = self.settle(state);

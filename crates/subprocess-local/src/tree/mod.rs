@@ -56,6 +56,8 @@ pub(crate) struct Tree {
     drain: Duration,
     state: Mutex<State>,
     pub(crate) started: Promise<Result<Started, Error>>,
+    /// How the target ended, whether or not its streams have.
+    pub(crate) outcome: Promise<Result<Outcome, Error>>,
     pub(crate) done: Promise<Result<Outcome, Error>>,
     used: Promise<Usage>,
     exit: Exit,
@@ -101,6 +103,7 @@ struct State {
     has_session: bool,
     /// Kept from the owner, to find what had left the tree.
     trace: Option<Trace>,
+    birth: Birth,
     /// What a failure of a launch that is still on its way will be told with.
     on_its_way: Option<Box<(Program, Asked)>>,
 }
@@ -111,6 +114,17 @@ impl State {
     }
 }
 
+/// How far a launcher has come.
+#[derive(Debug, Default)]
+struct Birth {
+    /// It has not begun: nothing of the tree is there, and whoever ends it now has ended it.
+    awaited: bool,
+    /// The child of its clone, until the owner is there: held to be signalled.
+    newborn: Option<OwnedFd>,
+    /// Whether that child was sent `SIGTERM`.
+    asked: bool,
+}
+
 #[derive(Debug)]
 struct Leader {
     pidfd: OwnedFd,
@@ -119,8 +133,13 @@ struct Leader {
 
 /// What is left to do once the lock is free.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent news, each with waiters of its own"
+)]
 struct Afterwards {
     started: bool,
+    outcome: bool,
     done: bool,
     exit: bool,
     /// An owner that is no longer needed.
@@ -164,10 +183,14 @@ impl Tree {
         {
             let _ = pidfd::send(&target.pidfd, Signal::KILL);
         }
+        if let Some(newborn) = state.birth.newborn.take() {
+            let _ = pidfd::send(&newborn, Signal::KILL);
+        }
         let _ = state.owner.kill();
         let error =
             Error::new(ErrorKind::OwnershipLost, "observe", why).with_started(MayHaveStarted::Unknown);
         self.started.set(Err(error.clone()));
+        self.outcome.set(Err(error.clone()));
         if state.outcome.is_some() {
             self.settle(&state);
         }
@@ -180,6 +203,7 @@ impl Tree {
         }
         let mut after = Afterwards {
             started: true,
+            outcome: true,
             done: true,
             exit: true,
             terminal: self.terminal.get().cloned(),
@@ -322,6 +346,9 @@ impl Tree {
         }
         if after.started {
             self.started.wake();
+        }
+        if after.outcome {
+            self.outcome.wake();
         }
         if after.done {
             self.done.wake();

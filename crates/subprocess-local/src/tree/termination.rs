@@ -23,6 +23,10 @@ impl Tree {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         let act = state.ladder.terminate(Instant::now());
+        if std::mem::take(&mut state.birth.awaited) {
+            drop(state);
+            return self.ended_unborn();
+        }
         if act == Act::Kill {
             // Another attempt at survivors: whoever waits from now on waits for its end.
             self.exit.try_again();
@@ -58,6 +62,10 @@ impl Tree {
         let mut state = lock(&self.state);
         let mut after = Afterwards::default();
         let act = state.ladder.kill(Instant::now());
+        if std::mem::take(&mut state.birth.awaited) {
+            drop(state);
+            return self.ended_unborn();
+        }
         self.advance(&mut state, act, &mut after);
         self.reschedule(&mut state);
         drop(state);
@@ -112,6 +120,18 @@ impl Tree {
         }
         self.forget_others(state);
         state.hung_up = None;
+        if let Some(newborn) = &state.birth.newborn {
+            // Whoever else there is by the time it has an owner gets the signal then.
+            let signals: &[Signal] = match act {
+                Act::Ask => &[Signal::TERM, Signal::CONT],
+                _ => &[Signal::KILL],
+            };
+            for &signal in signals {
+                let _ = pidfd::send(newborn, signal);
+            }
+            state.birth.asked |= act == Act::Ask;
+            return;
+        }
         if let (Owner::Session(session), Some(leader)) = (&mut state.owner, &state.leader)
             && pidfd::is_reaped(&leader.pidfd)
         {
@@ -131,7 +151,7 @@ impl Tree {
                 let _ = pidfd::send(&target.pidfd, Signal::TERM);
                 let _ = pidfd::send(&target.pidfd, Signal::CONT);
             }
-            let signalled = first.and(state.pid);
+            let signalled = state.pid.filter(|_| first.is_some() || state.birth.asked);
             state.owner.ask(signalled)
         } else {
             if let Some(target) = target {

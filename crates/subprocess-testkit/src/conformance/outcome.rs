@@ -50,6 +50,32 @@ pub async fn item_56_a_signal_is_a_result(world: &World) {
     );
 }
 
+/// `exited` does not wait for the streams, which a member may hold for long; `done` gives the same outcome later.
+pub async fn an_exit_is_told_before_the_streams_end(world: &World) {
+    let mut spec = world.spec(&["hold-stdout", "pieces", "6c617374"]);
+    spec.stdin = Stdin::Pipe;
+    let mut process = start(world, spec);
+    let mut stdin = process.stdin().expect("piped");
+    let mut done = process.done();
+    let early = process.exited();
+    for exited in [early, process.exited()] {
+        let outcome = within("exited", exited).await.expect("an outcome");
+        assert_eq!(outcome.code(), Some(0));
+    }
+    assert!(
+        by_now(&mut done).is_none(),
+        "done settled although a member held the stream"
+    );
+    within("room for one byte", stdin.write_all(b"."))
+        .await
+        .expect("the member reads");
+    let outcome = within("done", done).await.expect("an outcome");
+    assert_eq!(
+        within("exited", process.exited()).await.expect("an outcome"),
+        outcome
+    );
+}
+
 /// `done` settles when the target has ended and its streams are complete: the last byte is there.
 pub async fn item_57_done_settles_at_close(world: &World) {
     // The target exits at once; a member goes on with its streams until it is told to write, and the drain is long.

@@ -60,6 +60,7 @@ macro_rules! __conformance_checks {
             spill::two_spills_of_one_runtime_are_told_apart
             outcome::item_56_an_exit_code_is_a_result
             outcome::item_56_a_signal_is_a_result
+            outcome::an_exit_is_told_before_the_streams_end
             outcome::item_57_done_settles_at_close
             outcome::item_58_done_settles_when_the_drain_runs_out
             outcome::item_58_a_raw_stream_outlives_the_drain

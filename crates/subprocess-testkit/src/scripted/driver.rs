@@ -58,6 +58,10 @@ impl ProcessDriver for ScriptedDriver {
         self.observe(|tree| tree.started.clone())
     }
 
+    fn exited(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
+        self.observe(Tree::exited)
+    }
+
     fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>> {
         self.observe(|tree| tree.done.clone())
     }

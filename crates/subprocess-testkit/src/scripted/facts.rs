@@ -1,7 +1,7 @@
 //! What can be asked of a scripted tree.
 
 use bytes::Bytes;
-use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Member};
+use dsh_subprocess::{Error, ErrorKind, MayHaveStarted, Member, Outcome};
 
 use super::tree::{Ladder, Tree};
 
@@ -12,6 +12,11 @@ impl Tree {
             Some(Ok(started)) => started.pid,
             _ => None,
         }
+    }
+
+    /// How the target ended, whether or not its streams have.
+    pub(super) fn exited(&self) -> Option<Result<Outcome, Error>> {
+        self.outcome.clone().map(Ok).or_else(|| self.done.clone())
     }
 
     pub(super) fn command(&self) -> String {

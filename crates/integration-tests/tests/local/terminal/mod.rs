@@ -18,3 +18,4 @@ mod shells;
 mod signals;
 mod survivors;
 mod threads;
+mod unwaited;
