@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod build;
 mod check;
 mod command;
 mod docs;
+mod node;
 mod prerequisites;
 mod test;
 mod workspace;
@@ -32,6 +34,10 @@ enum Task {
     Test(test::Options),
     /// Checks the rules between the crates: who may depend on whom, and who may hold unsafe code
     Check,
+    #[command(subcommand)]
+    Build(build::Build),
+    #[command(subcommand)]
+    Pack(build::Pack),
     Bench(bench::Options),
     Docs(docs::Options),
 }
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
     let outcome = Workspace::load().and_then(|workspace| match task {
         Task::Test(options) => test::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
         Task::Check => check::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Task::Build(what) => what.run(&workspace).map(|()| ExitCode::SUCCESS),
+        Task::Pack(what) => what.run(&workspace).map(|()| ExitCode::SUCCESS),
         Task::Bench(options) => bench::run(&workspace, &options),
         Task::Docs(options) => docs::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
     });

@@ -47,6 +47,9 @@ impl Program {
 /// Drops root's rights, to run tests as `nobody`.
 pub(crate) const SETPRIV: Program = Program::new("setpriv", "util-linux");
 
+/// Installs what the Node.js package is built and tested with.
+pub(crate) const NPM: Program = Program::new("npm", "npm");
+
 /// What the tests themselves run, beside the `probe` of this workspace. A test that runs another program adds it here.
 pub(crate) const TEST_PROGRAMS: &[Program] = &[
     Program::new("bash", "bash"),

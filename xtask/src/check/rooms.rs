@@ -95,6 +95,13 @@ const ROOMS: &[Room] = &[
         does_without: &[],
     },
     Room {
+        package: "dsh-subprocess-node",
+        builds_on: &[SEAM, LOCAL],
+        tests_use: &[],
+        // Its executor is the event loop of Node.js.
+        does_without: &[&EXECUTOR, &ERASED_ERRORS],
+    },
+    Room {
         package: "dsh-subprocess-integration-tests",
         builds_on: &[SEAM, LOCAL, TESTKIT],
         tests_use: &[],

@@ -16,11 +16,12 @@ use super::Violation;
 use crate::workspace::Workspace;
 
 /// The packages that hold unsafe code and code per platform: the one that exists for it; the warden, a program of bare system
-/// calls; and the benches, whose floors are loops over them.
+/// calls; the benches, whose floors are loops over them; and the addon of Node.js, whose border is a C interface.
 const SYSTEM_PACKAGES: &[&str] = &[
     "dsh-subprocess-sys",
     "dsh-subprocess-warden",
     "dsh-subprocess-benches",
+    "dsh-subprocess-node",
 ];
 
 /// Above this a file holds two ideas.
@@ -71,17 +72,17 @@ fn crate_roots(package: &Package) -> impl Iterator<Item = PathBuf> + '_ {
         .map(|target| target.src_path.as_std_path().to_owned())
 }
 
-/// Every Rust file below the root but those in a target directory or in a hidden one, in order.
+/// Every Rust file below the root but those in a target directory, among the packages that npm installed, or in a hidden
+/// directory, in order.
 fn rust_files(root: &Path, target: &Path) -> Result<Vec<PathBuf>> {
-    let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+    let left_out = |name: &std::ffi::OsStr| {
+        name == "target" || name == "node_modules" || name.as_encoded_bytes().starts_with(b".")
+    };
     let mut files = Vec::new();
     let entries = WalkDir::new(root)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(|entry| {
-            entry.depth() == 0
-                || (!hidden(entry.file_name()) && entry.path() != target && entry.file_name() != "target")
-        });
+        .filter_entry(|entry| entry.depth() == 0 || (!left_out(entry.file_name()) && entry.path() != target));
     for entry in entries {
         let entry = entry?;
         if entry.file_type().is_file()

@@ -2,6 +2,8 @@
 
 mod fresh_project;
 mod lints;
+mod nobody;
+mod node_package;
 mod other_targets;
 mod step;
 mod unprivileged;

@@ -5,8 +5,8 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use super::{fresh_project, lints, other_targets, unprivileged};
-use crate::prerequisites::{DENY, NEXTEST, Prerequisite, SETPRIV, TEST_PROGRAMS};
+use super::{fresh_project, lints, nobody, node_package, other_targets, unprivileged};
+use crate::prerequisites::{DENY, NEXTEST, NPM, Prerequisite, SETPRIV, TEST_PROGRAMS};
 use crate::workspace::Workspace;
 use crate::{check, command, docs};
 
@@ -27,6 +27,8 @@ pub(crate) enum Step {
     Unprivileged,
     /// A project that only did `cargo add` builds offline, and its trees end with it
     Fresh,
+    /// The Node.js package: its types, its tests on each version, and its tarballs in a project of their own
+    Node,
     /// The manual pages and completions in docs/cli: `cargo xtask docs --check`
     Pages,
     /// The examples in the documentation
@@ -63,12 +65,16 @@ impl Step {
             Self::Nextest => test_programs()
                 .chain([Prerequisite::Extension(&NEXTEST)])
                 .collect(),
-            Self::Unprivileged if !unprivileged::is_root() => Vec::new(),
+            Self::Unprivileged if !nobody::is_root() => Vec::new(),
             Self::Unprivileged => {
                 let own = [Prerequisite::Extension(&NEXTEST), Prerequisite::Program(&SETPRIV)];
                 test_programs().chain(own).collect()
             }
             Self::Fresh => test_programs().collect(),
+            Self::Node => {
+                let own = [Prerequisite::Program(&NPM), Prerequisite::Program(&SETPRIV)];
+                test_programs().chain(own).collect()
+            }
             Self::Targets => other_targets::prerequisites(workspace),
             Self::Rooms | Self::Pages | Self::Doctest | Self::Rustdoc => Vec::new(),
         }
@@ -99,13 +105,14 @@ impl Step {
             }
             Self::Clippy => lints::run(workspace),
             Self::Nextest => {
-                let profile = if unprivileged::is_root() { "root" } else { "user" };
+                let profile = if nobody::is_root() { "root" } else { "user" };
                 let mut nextest = Command::new(NEXTEST.provide(workspace)?);
                 nextest.current_dir(workspace.root());
                 command::run(nextest.args(["nextest", "run", "--workspace", "--profile", profile]))
             }
             Self::Unprivileged => unprivileged::run(workspace),
             Self::Fresh => fresh_project::run(workspace),
+            Self::Node => node_package::run(workspace),
             Self::Pages => docs::check(workspace),
             Self::Doctest => command::run(&mut cargo(&["test", "--workspace", "--doc"])),
             // The command and the seam have one name for rustdoc: the seam's pages come second, and stay.

@@ -6,25 +6,16 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use tempfile::TempDir;
 use walkdir::WalkDir;
 
+use super::nobody::{self, Scratch, is_root};
 use crate::command;
-use crate::prerequisites::{NEXTEST, SYSTEM_PATH};
+use crate::prerequisites::NEXTEST;
 use crate::workspace::Workspace;
-
-/// The user and the group `nobody` (on Debian, `nogroup`).
-const NOBODY: u32 = 65534;
-
-/// Whether the run is root's, and the tests have to run as `nobody` besides.
-pub(super) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
 
 /// Runs every test but root's own as `nobody`; nothing where the run is not root's, since the step of all tests was
 /// this very run then.
@@ -52,61 +43,6 @@ pub(super) fn run(workspace: &Workspace) -> Result<()> {
     command::run(&mut nextest)
 }
 
-/// A directory that everybody can enter, with a home and a place for temporary files that are `nobody`'s alone.
-struct Scratch(TempDir);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let directory = tempfile::Builder::new()
-            .prefix("dsh-subprocess-unprivileged-")
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in("/tmp")
-            .context("cannot make a directory for the unprivileged tests")?;
-        for private in ["home", "tmp"] {
-            let path = directory.path().join(private);
-            fs::create_dir(&path)
-                .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o700)))
-                .and_then(|()| chown(&path, Some(NOBODY), Some(NOBODY)))
-                .with_context(|| format!("cannot give {} to nobody", path.display()))?;
-        }
-        Ok(Self(directory))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, contents: &[u8]) -> Result<PathBuf> {
-        let path = self.path().join(name);
-        fs::write(&path, contents)
-            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o644)))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(path)
-    }
-
-    /// The program with `nobody`'s identity and an environment that owes nothing to root's.
-    fn command_of_nobody(&self, program: &Path) -> Command {
-        let mut command = as_nobody(program);
-        command
-            .env_clear()
-            .envs([("LANG", "C.UTF-8"), ("PATH", SYSTEM_PATH), ("USER", "nobody")]);
-        command
-            .env("HOME", self.path().join("home"))
-            .env("TMPDIR", self.path().join("tmp"));
-        command
-    }
-}
-
-/// The program, started without any of root's rights.
-fn as_nobody(program: impl AsRef<Path>) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")]);
-    command
-        .args(["--clear-groups", "--inh-caps=-all", "--"])
-        .arg(program.as_ref());
-    command
-}
-
 /// The checkout whose tests `nobody` can run, and where it is built.
 struct Build {
     checkout: PathBuf,
@@ -121,8 +57,7 @@ impl Build {
             workspace.root().to_owned(),
             workspace.target_directory().to_owned(),
         );
-        let readable = |path: &Path| command::succeeds(as_nobody("test").arg("-r").arg(path));
-        if readable(&checkout.join("Cargo.toml")) && readable(&target) {
+        if nobody::can_read(&checkout.join("Cargo.toml")) && nobody::can_read(&target) {
             return Ok(Self {
                 checkout,
                 target,
@@ -161,11 +96,12 @@ impl Build {
     }
 }
 
-/// Copies the checkout without its history and without what is built.
+/// Copies the checkout without its history and without what is built or installed.
 fn copy_sources(from: &Path, target: &Path, to: &Path) -> io::Result<()> {
     let entries = WalkDir::new(from).into_iter().filter_entry(|entry| {
         let name = entry.file_name();
-        entry.depth() == 0 || (entry.path() != target && name != "target" && name != ".git")
+        let left_out = [".git", "node_modules", "target"];
+        entry.depth() == 0 || (entry.path() != target && !left_out.iter().any(|left_out| name == *left_out))
     });
     for entry in entries {
         let entry = entry?;
@@ -189,7 +125,14 @@ mod tests {
     fn a_copy_of_the_sources_has_neither_history_nor_builds() {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let from = scratch.path().join("from");
-        for directory in [".git", "target/debug", "fuzz/target", "built", "crates/a/src"] {
+        for directory in [
+            ".git",
+            "target/debug",
+            "fuzz/target",
+            "built",
+            "a/node_modules/b",
+            "crates/a/src",
+        ] {
             fs::create_dir_all(from.join(directory)).expect("a new directory");
             fs::write(from.join(directory).join("file"), directory).expect("a new file");
         }
@@ -208,7 +151,8 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(names(&to), ["crates", "fuzz"]);
+        assert_eq!(names(&to), ["a", "crates", "fuzz"]);
         assert!(names(&to.join("fuzz")).is_empty());
+        assert!(names(&to.join("a")).is_empty());
     }
 }
