@@ -65,6 +65,7 @@ test('item 70: a group with nothing but zombies is gone', async () => {
   const { spawn } = openCase({ ownership: 'process_group' })
   const script = `
 import os, time
+ready, announce = os.pipe()
 if os.fork() == 0:
     gate, left = os.pipe()
     if os.fork() == 0:
@@ -77,7 +78,9 @@ if os.fork() == 0:
     os.write(1, b"%d\\nready\\n" % os.getpid())
     os.close(1)
     os.close(2)
+    os.write(announce, b"x")
     time.sleep(300)
+os.read(ready, 1)
 `
   const handle = spawn(['python3', '-c', script], { graceMs: NEVER_MS })
   const parent = Number.parseInt(await untilCollected(handle.collected.stdout, READY))

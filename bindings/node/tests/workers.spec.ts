@@ -17,8 +17,8 @@ const COMMON = `
       argv, cwd: '/', graceMs: 200, env: { DSH_CASE: marker },
       stdio: { stdin: 'ignore', stdout: { maxBytes: 65_536 }, stderr: { maxBytes: 65_536 } },
     })
-    const reader = handle.collected.stdout
-    while (!reader.readFrom(0).text.includes('ready')) await reader.changed(reader.total)
+    // It is all that is printed.
+    await handle.collected.stdout.changed('ready'.length)
     return handle
   }
 `
