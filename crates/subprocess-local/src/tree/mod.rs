@@ -187,8 +187,11 @@ impl Tree {
             let _ = pidfd::send(&newborn, Signal::KILL);
         }
         let _ = state.owner.kill();
-        let error =
-            Error::new(ErrorKind::OwnershipLost, "observe", why).with_started(MayHaveStarted::Unknown);
+        let started = match self.started.peek() {
+            Some(Ok(_)) => MayHaveStarted::Yes,
+            _ => MayHaveStarted::Unknown,
+        };
+        let error = Error::new(ErrorKind::OwnershipLost, "observe", why).with_started(started);
         self.started.set(Err(error.clone()));
         self.outcome.set(Err(error.clone()));
         if state.outcome.is_some() {
