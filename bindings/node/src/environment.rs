@@ -61,8 +61,8 @@ pub(crate) fn overlay(pairs: Vec<(String, Option<String>)>) -> EnvOverlay {
 
 fn entries(joined: &str) -> impl Iterator<Item = (&str, &str)> {
     joined.split('\0').filter_map(|entry| {
-        // A name may begin with the sign on other systems.
-        let sign = entry.get(1..)?.find('=')? + 1;
+        // A name may begin with the sign on other systems. By bytes: the first character may have more than one.
+        let sign = entry.bytes().skip(1).position(|byte| byte == b'=')? + 1;
         Some((&entry[..sign], &entry[sign + 1..]))
     })
 }

@@ -3,14 +3,18 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use dsh_subprocess::{Collect, OutputReader, SpillState, TextCursor};
+use dsh_subprocess::{Collect, Error, ErrorKind, OutputReader, SpillState, TextCursor};
 use napi::bindgen_prelude::{Buffer, Uint8Array};
 use napi::{Env, Result};
 use napi_derive::napi;
 
+use crate::error;
 use crate::executor::{Executor, Promise};
 use crate::spec::whole;
 use crate::tree::count;
+
+/// The longest string of JavaScript, in its units, of which a byte of text is one at most (`buffer.constants.MAX_STRING_LENGTH`).
+const LONGEST_TEXT: usize = (1 << 29) - 24;
 
 /// One read as text.
 #[napi(object)]
@@ -66,18 +70,28 @@ impl Reader {
 impl Reader {
     /// Reads the text from an offset on.
     #[napi]
-    pub fn read_text(&self, offset: f64) -> TextRead {
+    pub fn read_text(&self, env: Env, offset: f64) -> Result<TextRead> {
         let read = TextCursor::new(whole(offset)).read(&self.reader);
+        if read.text.len() > LONGEST_TEXT {
+            let message = format!(
+                "{} bytes from offset {offset} on are more than a string can hold: they can be read as bytes",
+                read.text.len()
+            );
+            return Err(error::thrown(
+                env,
+                &Error::new(ErrorKind::Unsupported, "read", message),
+            ));
+        }
         let spill_path = match self.reader.spill() {
             SpillState::Available(spilled) => Some(spilled.location.to_string_lossy().into_owned()),
             _ => None,
         };
-        TextRead {
+        Ok(TextRead {
             text: read.text,
             next_offset: count(read.next_offset),
             gap: count(read.gap),
             spill_path,
-        }
+        })
     }
 
     /// Reads the bytes from an offset on.

@@ -4,6 +4,7 @@ use std::os::fd::{IntoRawFd, OwnedFd};
 
 use dsh_subprocess::{ControlPipe, PipeReader, PipeWriter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionread;
 
 /// What JavaScript gets where there is no descriptor.
 const NONE: i32 = -1;
@@ -14,7 +15,34 @@ pub(crate) struct Pipes {
     pub(crate) stdin: Option<PipeWriter>,
     pub(crate) stdout: RawOutput,
     pub(crate) stderr: RawOutput,
-    pub(crate) control: Option<ControlPipe>,
+    pub(crate) control: Control,
+}
+
+/// The control pipe: a socket, of which both directions are one descriptor's.
+#[derive(Default)]
+pub(crate) enum Control {
+    /// Both directions are open here.
+    Open(ControlPipe),
+    /// The tree is gone, and bytes are left in it.
+    Left(OwnedFd),
+    /// There is none, or it was taken, or nothing is left in it.
+    #[default]
+    None,
+}
+
+impl Control {
+    /// Takes the descriptor.
+    fn descriptor(&mut self) -> Option<OwnedFd> {
+        match std::mem::take(self) {
+            Self::Open(ControlPipe { reader, writer }) => {
+                // Closed as a descriptor, the second one ends no direction; dropped as it is, it would end the writing.
+                drop(writer.try_into_fd());
+                reader.try_into_fd().ok()
+            }
+            Self::Left(fd) => Some(fd),
+            Self::None => None,
+        }
+    }
 }
 
 /// One raw output.
@@ -68,14 +96,19 @@ impl Pipes {
             .map_or(NONE, IntoRawFd::into_raw_fd)
     }
 
-    /// Takes the descriptor of the control pipe: a socket, of which both directions are one descriptor's.
+    /// The tree is gone: what it has said by the control pipe is all that it will.
+    pub(crate) fn close_control_if_empty(&mut self) {
+        // Whether anybody has the other end does not tell: another child has everything until its exec.
+        if let Some(fd) = self.control.descriptor()
+            && ioctl_fionread(&fd) != Ok(0)
+        {
+            self.control = Control::Left(fd);
+        }
+    }
+
+    /// Takes the descriptor of the control pipe.
     pub(crate) fn take_control(&mut self) -> i32 {
-        let Some(ControlPipe { reader, writer }) = self.control.take() else {
-            return NONE;
-        };
-        // Closed as a descriptor, the second one ends no direction; dropped as it is, it would end the writing.
-        drop(writer.try_into_fd());
-        reader.try_into_fd().map_or(NONE, IntoRawFd::into_raw_fd)
+        self.control.descriptor().map_or(NONE, IntoRawFd::into_raw_fd)
     }
 }
 

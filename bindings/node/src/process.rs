@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use dsh_subprocess::OutputReader;
+use dsh_subprocess::{MayHaveStarted, OutputReader};
 use napi::bindgen_prelude::Null;
 use napi::{Either, Env, Result};
 use napi_derive::napi;
 
 use crate::executor::Promise;
 use crate::output::{Reader, Windows};
-use crate::pipes::{Pipes, RawOutput};
+use crate::pipes::{Control, Pipes, RawOutput};
 use crate::tree::{self, Answers, ExitFacts};
 use crate::waiting;
 
@@ -36,7 +36,7 @@ impl Process {
             stdin: process.stdin(),
             stdout: raw(process.stdout()),
             stderr: raw(process.stderr()),
-            control: process.control(),
+            control: process.control().map_or(Control::None, Control::Open),
         };
         Self {
             tree: Rc::new(process),
@@ -89,12 +89,18 @@ impl Process {
     #[napi]
     pub fn done(&self, referenced: bool) -> Result<Promise> {
         let (pipes, windows) = (Rc::clone(&self.pipes), Rc::clone(&self.windows));
-        self.answers
-            .promise(referenced, self.tree.done(), move |outcome| {
-                pipes.borrow_mut().settle();
-                windows.settle();
-                ExitFacts::from(outcome)
-            })
+        let tree = Rc::clone(&self.tree);
+        let settled = async move {
+            let outcome = tree.done().await;
+            match tree.started().await {
+                // Nobody ever had the other ends.
+                Err(error) if error.started() == MayHaveStarted::No => drop(pipes.take()),
+                _ => pipes.borrow_mut().settle(),
+            }
+            windows.settle();
+            outcome
+        };
+        self.answers.promise(referenced, settled, ExitFacts::from)
     }
 
     /// Begins the ladder.
@@ -151,6 +157,12 @@ impl Process {
     #[napi]
     pub fn take_control(&self) -> i32 {
         self.pipes.borrow_mut().take_control()
+    }
+
+    /// Closes the control pipe of a tree that is gone, unless it was taken or has something to be read.
+    #[napi]
+    pub fn close_control_if_empty(&self) {
+        self.pipes.borrow_mut().close_control_if_empty();
     }
 
     /// Returns the reader of the collected output.

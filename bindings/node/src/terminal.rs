@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use dsh_subprocess::{Error, ErrorKind, InputWaiting, TerminalOutput, TerminalSignal, TerminalSize};
 use napi::bindgen_prelude::{Buffer, Either, Null};
@@ -30,13 +30,16 @@ pub struct Foreground {
 #[napi]
 pub struct Terminal {
     session: Rc<dsh_subprocess::Terminal>,
-    output: Rc<RefCell<Option<TerminalOutput>>>,
+    output: Rc<RefCell<Output>>,
     answers: Answers,
 }
 
 impl Terminal {
     pub(crate) fn new(mut terminal: dsh_subprocess::Terminal, answers: Answers) -> Self {
-        let output = Rc::new(RefCell::new(terminal.output()));
+        let output = Rc::new(RefCell::new(Output {
+            open: terminal.output(),
+            reading: None,
+        }));
         Self {
             session: Rc::new(terminal),
             output,
@@ -70,7 +73,10 @@ impl Terminal {
     /// Gives the output up.
     #[napi]
     pub fn close_output(&self) {
-        drop(self.output.take());
+        // A read that waits is over, too: it would keep the event loop alive for ever.
+        if let Some(reading) = self.output.take().reading {
+            reading.wake();
+        }
     }
 
     /// Types bytes.
@@ -197,9 +203,18 @@ impl Terminal {
     }
 }
 
+/// What the programs print.
+#[derive(Default)]
+struct Output {
+    /// `None` once it is given up.
+    open: Option<TerminalOutput>,
+    /// Wakes the read that waits for more.
+    reading: Option<Waker>,
+}
+
 /// One read: what is there by now, at most [`READ_BYTES`], and at least a byte unless the output is over.
 struct Read {
-    output: Rc<RefCell<Option<TerminalOutput>>>,
+    output: Rc<RefCell<Output>>,
 }
 
 impl Future for Read {
@@ -207,7 +222,8 @@ impl Future for Read {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut held = self.output.borrow_mut();
-        let Some(output) = &mut *held else {
+        let Output { open, reading } = &mut *held;
+        let Some(output) = open else {
             return Poll::Ready(Ok(None));
         };
         let mut read = Vec::new();
@@ -217,7 +233,10 @@ impl Future for Read {
             let polled = Pin::new(&mut *output).poll_read(context, &mut buffer);
             let printed = buffer.filled();
             match polled {
-                Poll::Pending if read.is_empty() => return Poll::Pending,
+                Poll::Pending if read.is_empty() => {
+                    *reading = Some(context.waker().clone());
+                    return Poll::Pending;
+                }
                 Poll::Ready(Ok(())) if !printed.is_empty() => read.extend_from_slice(printed),
                 Poll::Ready(Err(error)) if read.is_empty() => {
                     let message = format!("the terminal cannot be read: {error}");

@@ -278,6 +278,21 @@ describe('the event loop', () => {
     await untilGone(of)
   })
 
+  test('an output of a terminal that is destroyed while it is read keeps nothing going', async () => {
+    const end = await ending(
+      scene(),
+      `const terminal = await startTerminal(['sh', '-c', 'echo ready; read -r go; exit 4'])
+       terminal.output.resume()
+       // A turn of the loop later the read waits.
+       setImmediate(() => {
+         terminal.output.destroy()
+         terminal.write('go\\n')
+       })
+       report(await terminal.done)`,
+    )
+    expect(end).toMatchObject({ exitCode: 0, stderr: '', reports: [{ exitCode: 4, signal: null }] })
+  })
+
   test('a runtime without trees keeps nothing going, disposed of or not', async () => {
     expect(await ending(scene(), '')).toMatchObject({ exitCode: 0, stderr: '' })
     expect(await ending(scene(), 'await runtime.dispose()')).toMatchObject({ exitCode: 0, stderr: '' })

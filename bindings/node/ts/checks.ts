@@ -24,7 +24,8 @@ export function checkSignal(signal: AbortSignal | undefined): void {
     typeof signal !== 'object' ||
     signal === null ||
     typeof signal.aborted !== 'boolean' ||
-    typeof signal.addEventListener !== 'function'
+    typeof signal.addEventListener !== 'function' ||
+    typeof signal.removeEventListener !== 'function'
   ) {
     throw new TypeError(`signal must be an AbortSignal, not ${shown(signal)}`)
   }

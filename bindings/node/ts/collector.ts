@@ -49,7 +49,7 @@ export class OutputCollector implements SubprocessOutputReader {
    * Makes an empty collector.
    *
    * `maxBytes` is a safe integer, 0 or more; `maxSpillBytes` one above 0, or `undefined` for no file. The label becomes a part of the
-   * file's name: letters, digits, `.`, `_` and `-`. `spillDir` is made where it is missing; without it the files of this process are
+   * file's name: letters, digits, `.`, `_` and `-`. `spillDir` is made where it is missing; without it the files of this thread are
    * in a directory of their own below the system's temporary one. `onSpillFailure` is called at most once; what it throws is ignored.
    */
   constructor(
@@ -62,7 +62,7 @@ export class OutputCollector implements SubprocessOutputReader {
     checkBytes('maxBytes', maxBytes, 0)
     if (maxSpillBytes !== undefined) checkBytes('maxSpillBytes', maxSpillBytes, 1)
     if (typeof label !== 'string' || !/^[\w.-]+$/.test(label)) {
-      throw new TypeError(`label must be letters, digits, '.', '_' and '-', not ${JSON.stringify(label)}`)
+      throw new TypeError(`label must be letters, digits, '.', '_' and '-', not ${shown(label)}`)
     }
     this.window = new (addon().Collector)(maxBytes, 0)
     this.reader = new OutputReader(this.window.reader())

@@ -35,8 +35,8 @@ export const SENSITIVE_ENV_PATTERN = /KEY|PASSWORD|SECRET|TOKEN/i
  * console.log('EXAMPLE_API_KEY' in env, env['PATH'] === process.env['PATH']) // false true
  * ```
  */
-export function scrubbedParentEnv(): NodeJS.ProcessEnv {
-  const env: NodeJS.ProcessEnv = {}
+export function scrubbedParentEnv(): Record<string, string> {
+  const env: Record<string, string> = {}
   const scrubbed = addon().scrub(ambientEnvironment())
   if (scrubbed === '') return env
   for (const entry of scrubbed.split('\0')) {
@@ -60,12 +60,16 @@ export function scrubbedParentEnv(): NodeJS.ProcessEnv {
  * console.log(env['SERVICE_TOKEN'], 'HOME' in env) // for this child alone false
  * ```
  */
-export function childEnv(extra: Readonly<NodeJS.ProcessEnv> = {}): NodeJS.ProcessEnv {
+export function childEnv(extra: Readonly<NodeJS.ProcessEnv> = {}): Record<string, string> {
   return overlaid(scrubbedParentEnv(), extra, process.platform === 'win32')
 }
 
 /** Puts variables on top of others. Where the case of a name does not count, the overlay's spelling is kept. */
-export function overlaid(base: NodeJS.ProcessEnv, extra: Readonly<NodeJS.ProcessEnv>, ignoreCase: boolean): NodeJS.ProcessEnv {
+export function overlaid(
+  base: Readonly<Record<string, string>>,
+  extra: Readonly<NodeJS.ProcessEnv>,
+  ignoreCase: boolean,
+): Record<string, string> {
   const env = { ...base }
   for (const [name, value] of Object.entries(extra)) {
     if (ignoreCase) {
@@ -87,7 +91,9 @@ export function ambientEnvironment(): string {
   const { env } = process
   let joined = ''
   // Not Object.keys: it asks for each variable whether it is enumerable, which all are, and takes twice the time.
-  for (const name of Reflect.ownKeys(env) as string[]) {
+  for (const name of Reflect.ownKeys(env)) {
+    // A host may have put an object of its own in the place of the real one.
+    if (typeof name !== 'string') continue
     const value = env[name]
     if (value === undefined) continue
     const entry = `${name}=${value}`

@@ -7,13 +7,14 @@ import type { Duplex, Readable, Writable } from 'node:stream'
 
 import { onAbort } from './abort.js'
 import { answered, contained, spawnFailure, SubprocessError } from './errors.js'
+import { ExitWaits } from './exit-waits.js'
 import type { NativeProcess, NativeReader, NativeSpec } from './native.js'
 import { publicOutcome } from './outcome.js'
 import { OutputReader } from './reader.js'
 import { checkSignal } from './checks.js'
 import { RawStreams } from './streams.js'
 import { Tree } from './tree.js'
-import { type LocalSubprocessHandle, MAX_TIMER_DELAY_MS, type SubprocessCollectedOutputs, type SubprocessOutcome } from './types.js'
+import type { LocalSubprocessHandle, SubprocessCollectedOutputs, SubprocessOutcome } from './types.js'
 
 /** One live process tree of this machine. */
 export class ProcessHandle extends Tree<NativeProcess> implements LocalSubprocessHandle {
@@ -21,26 +22,24 @@ export class ProcessHandle extends Tree<NativeProcess> implements LocalSubproces
   private readonly argv: readonly string[]
   private readonly cwd: string
   private readonly streams: RawStreams
-  private readonly vigils = new Set<NodeJS.Timeout>()
+  private readonly waits: ExitWaits
   private readers: SubprocessCollectedOutputs | undefined
   private knownPid: number | undefined
   private runs: Promise<number> | undefined
   private ended: Promise<SubprocessOutcome> | undefined
   private ending = false
-  private referenced = true
   private disarm = (): void => {}
 
-  /** The spec's signal has not aborted yet. */
   constructor(
     native: NativeProcess,
     { argv, cwd, stdin, stdout, stderr, control, drainMs }: NativeSpec,
     signal: AbortSignal | undefined,
   ) {
     super(native)
-    // What a handle keeps of its spec is what its errors name: neither the data for the child nor the environment, and not the caller's
-    // own array.
-    this.argv = [...argv]
+    // What a handle keeps of its spec is what its errors name: neither the data for the child nor the environment.
+    this.argv = argv
     this.cwd = cwd
+    this.waits = new ExitWaits(native)
     this.streams = new RawStreams(native, {
       stdin: stdin === 'pipe',
       stdout: stdout === 'pipe',
@@ -49,7 +48,9 @@ export class ProcessHandle extends Tree<NativeProcess> implements LocalSubproces
       drainMs,
     })
     this.done = contained(this.settled())
-    if (signal !== undefined) this.disarm = onAbort(signal, () => this.terminate())
+    // The caller's code ran since the spec's signal was looked at, where the spec has getters.
+    if (signal?.aborted === true) this.terminate()
+    else if (signal !== undefined) this.disarm = onAbort(signal, () => this.terminate())
     // Where the wait fails the tree may live on, and an abort still asks for its end.
     this.gone.then(
       () => {
@@ -115,7 +116,7 @@ export class ProcessHandle extends Tree<NativeProcess> implements LocalSubproces
       return true
     }
     if (signal.aborted) return answered(() => this.native.isGone())
-    return answered(() => this.exitBefore(signal))
+    return answered(() => this.waits.before(signal))
   }
 
   override async end(): Promise<void> {
@@ -131,10 +132,9 @@ export class ProcessHandle extends Tree<NativeProcess> implements LocalSubproces
   }
 
   protected override setReferenced(referenced: boolean): void {
-    this.referenced = referenced
     super.setReferenced(referenced)
     this.streams.setReferenced(referenced)
-    for (const vigil of this.vigils) refer(vigil, referenced)
+    this.waits.setReferenced(referenced)
   }
 
   private async settled(): Promise<SubprocessOutcome> {
@@ -156,38 +156,8 @@ export class ProcessHandle extends Tree<NativeProcess> implements LocalSubproces
       throw spawnFailure(error, this.argv, this.cwd)
     }
   }
-
-  /**
-   * The wait for the tree cannot be taken back, and must not keep the event loop alive after the abort. So it keeps nothing alive by
-   * itself, and a timer that never fires does until one of the two has come.
-   */
-  private exitBefore(signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const vigil = setTimeout(() => {}, MAX_TIMER_DELAY_MS)
-      refer(vigil, this.referenced)
-      this.vigils.add(vigil)
-      const over = (): void => {
-        disarm()
-        clearTimeout(vigil)
-        this.vigils.delete(vigil)
-      }
-      const disarm = onAbort(signal, () => {
-        over()
-        resolve(false)
-      })
-      this.native
-        .treeExited(false)
-        .finally(over)
-        .then(() => resolve(true), reject)
-    })
-  }
 }
 
 function reader(name: 'stdout' | 'stderr', native: NativeReader | null): SubprocessCollectedOutputs {
   return native === null ? {} : { [name]: new OutputReader(native) }
-}
-
-function refer(timer: NodeJS.Timeout, referenced: boolean): void {
-  if (referenced) timer.ref()
-  else timer.unref()
 }

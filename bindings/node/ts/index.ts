@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * The process half of an agent's execution world: owned process trees, bounded output that can be read again, terminals, an
  * environment without credentials, and one verb that ends a whole tree.

@@ -116,6 +116,8 @@ export interface NativeProcess extends NativeTree {
   takeStdout(): number
   takeStderr(): number
   takeControl(): number
+  /** Closes the control pipe of a tree that is gone, unless it was taken or has something to be read. */
+  closeControlIfEmpty(): void
   readonly stdoutReader: NativeReader | null
   readonly stderrReader: NativeReader | null
 }

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { answered } from './errors.js'
-import type { NativeReader } from './native.js'
+import { answered, subprocessError } from './errors.js'
+import type { NativeRead, NativeReader } from './native.js'
 import type {
   SubprocessBytesRead,
   SubprocessOutputRead,
@@ -18,7 +18,7 @@ export class OutputReader implements SubprocessOutputReader {
   constructor(private readonly native: NativeReader) {}
 
   readFrom(offset: number): SubprocessOutputRead {
-    const { text, nextOffset, gap, spillPath } = this.native.readText(this.clamped(offset))
+    const { text, nextOffset, gap, spillPath } = this.text(this.clamped(offset))
     return { text, nextOffset, lossy: gap > 0, ...(spillPath != null && { spillPath }) }
   }
 
@@ -52,6 +52,14 @@ export class OutputReader implements SubprocessOutputReader {
         return { state, reason }
       default:
         return { state: 'none' }
+    }
+  }
+
+  private text(offset: number): NativeRead {
+    try {
+      return this.native.readText(offset)
+    } catch (error) {
+      throw subprocessError(error)
     }
   }
 

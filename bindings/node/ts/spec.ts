@@ -23,15 +23,16 @@ import type {
 /** A nanosecond: the addon counts in whole ones, and none is no grace. */
 const SHORTEST_GRACE_MS = 1e-6
 
-/** Checks the spec of a tree. */
-export function nativeSpec(spec: SubprocessSpawnSpec): NativeSpec {
-  const { graceMs, drainMs, signal, argv, stdio, control = false } = spec
+/** Checks the spec of a tree, whose signal was taken from it before: a spec may have getters, and is asked for it once. */
+export function nativeSpec(spec: SubprocessSpawnSpec, signal: AbortSignal | undefined): NativeSpec {
+  const { graceMs, drainMs, stdio, control = false } = spec
   checkGrace(graceMs)
   checkSignal(signal)
   if (signal?.aborted === true) {
     throw refused('Cancelled', 'spawn', `aborted before spawn: ${printed(signal.reason)}`, signal.reason)
   }
-  if (!Array.isArray(argv) || argv.length === 0 || argv[0] === '') {
+  const argv = strings(spec.argv)
+  if (argv.length === 0 || argv[0] === '') {
     throw refused('InvalidSpec', 'spawn', 'invalid argv: expected a non-empty program name at argv[0]')
   }
   checkStrings(argv)
@@ -54,8 +55,9 @@ export function nativeSpec(spec: SubprocessSpawnSpec): NativeSpec {
 
 /** Checks the spec of a terminal, whose signal is not looked at. */
 export function nativeTerminalSpec(spec: SubprocessTerminalSpawnSpec): NativeTerminalSpec {
-  const { argv, rows, cols, graceMs, terminalType = 'dumb' } = spec
-  if (!Array.isArray(argv) || argv.length === 0 || argv[0] === '') {
+  const { rows, cols, graceMs, terminalType = 'dumb' } = spec
+  const argv = strings(spec.argv)
+  if (argv.length === 0 || argv[0] === '') {
     throw refused('InvalidSpec', 'spawn', 'terminal argv must contain a program')
   }
   checkGrace(graceMs)
@@ -73,6 +75,14 @@ export function nativeTerminalSpec(spec: SubprocessTerminalSpawnSpec): NativeTer
     graceMs: Math.max(graceMs, SHORTEST_GRACE_MS),
     terminalType,
   }
+}
+
+/**
+ * Copies an argv; what is no array has no program. The caller's own array may change later, and may be a proxy, which the addon does not
+ * take for an array.
+ */
+function strings(argv: readonly string[]): string[] {
+  return Array.isArray(argv) ? [...argv] : []
 }
 
 /** Turns variables into an overlay. A value is never told: it may be a credential. */

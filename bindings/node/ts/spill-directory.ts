@@ -10,7 +10,7 @@ import { join } from 'node:path'
 let own: string | undefined
 
 /**
- * Returns a private directory below the system's temporary one, the same for the whole process. It is made when it is first needed,
+ * Returns a private directory below the system's temporary one, the same for the whole thread. It is made when it is first needed,
  * and again where a cleaner has removed it. Throws what the file system throws.
  */
 export function ownSpillDirectory(): string {

@@ -30,6 +30,7 @@ export class RawStreams {
   private errorOutput: Readable | undefined
   private duplex: Duplex | undefined
   private exitedAt: number | undefined
+  private drain: NodeJS.Timeout | undefined
   private referenced = true
   private treeGone = false
 
@@ -73,12 +74,13 @@ export class RawStreams {
         if (closing === 0) finish()
       }
       const finish = (): void => {
-        clearTimeout(timer)
+        clearTimeout(this.drain)
+        this.drain = undefined
         for (const stream of open) stream.off('close', onClose)
         resolve()
       }
-      const timer = setTimeout(finish, left)
-      if (!this.referenced) timer.unref()
+      this.drain = setTimeout(finish, left)
+      if (!this.referenced) this.drain.unref()
       for (const stream of open) stream.on('close', onClose)
     })
   }
@@ -90,6 +92,7 @@ export class RawStreams {
     // With bytes under way it ends by itself, and whoever wrote them is told: the pipe has no reader any more.
     if (this.input?.writableLength === 0) this.input.destroy()
     // What the tree has said is still there to be read; its end follows.
+    if (this.duplex === undefined && this.modes.control) this.native.closeControlIfEmpty()
     this.duplex?.end()
   }
 
@@ -105,6 +108,8 @@ export class RawStreams {
   setReferenced(referenced: boolean): void {
     this.referenced = referenced
     for (const stream of [this.input, this.output, this.errorOutput, this.duplex]) refer(stream, referenced)
+    if (referenced) this.drain?.ref()
+    else this.drain?.unref()
   }
 
   private readable(fd: number): Readable {

@@ -38,7 +38,7 @@ export class TerminalHandle extends Tree<NativeTerminal> implements LocalSubproc
   ) {
     super(native)
     this.pid = native.pid()
-    this.argv = [...argv]
+    this.argv = argv
     this.cwd = cwd
     this.output = new TerminalOutput(native, recording)
     this.done = contained(this.settled())
@@ -98,8 +98,10 @@ export class TerminalHandle extends Tree<NativeTerminal> implements LocalSubproc
     await settled
   }
 
-  /** What was printed is still there to be read. */
-  override release(): void {}
+  /** What was printed is still there to be read. A recording whose output nobody has begun to read is over: it would have no end. */
+  override release(): void {
+    if (!this.output.readableDidRead) contained(this.recording?.end() ?? Promise.resolve())
+  }
 
   private async terminated(): Promise<void> {
     try {

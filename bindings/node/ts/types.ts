@@ -160,7 +160,7 @@ export interface SubprocessOutputReader {
    * Reads the text from a byte offset on.
    *
    * An offset outside the stream is clamped. Bytes that are no UTF-8 become U+FFFD; a character that is merely incomplete is held
-   * back until its rest has arrived or the stream has ended.
+   * back until its rest has arrived or the stream has ended. Throws where a string cannot hold it (512 MiB).
    */
   readFrom(offset: number): SubprocessOutputRead
   /** Reads the bytes from an offset on. Beyond the reference. */
@@ -218,7 +218,7 @@ export interface SubprocessHolder {
   stream: 'stdout' | 'stderr' | 'terminal'
 }
 
-/** What every live tree has, with or without a terminal. */
+/** What every live tree has, with or without a terminal. Beyond the reference. */
 export interface SubprocessTree {
   /** Tells who owns the tree. Rejects where nobody can tell any more. */
   ownership(): Promise<SubprocessOwnership>
@@ -344,7 +344,7 @@ export interface SubprocessTerminalHandle extends SubprocessTree {
   inspectForeground(): Promise<SubprocessTerminalForeground | undefined>
   /** Sends a signal to the foreground group, and resolves with the group's id. */
   signalForeground(signal: SubprocessTerminalSignal): Promise<number>
-  /** Changes the size of the window, columns first. Rejects after the program's exit. */
+  /** Changes the size of the window, columns first. Rejects after the program's exit. Beyond the reference. */
   resize(cols: number, rows: number): Promise<void>
   /**
    * Ends the whole session, and resolves when it is gone and no call of this handle is in flight. The same promise while it goes

@@ -12,7 +12,7 @@ import { resolveExecutable } from './lookup.js'
 import { addon, type NativeRuntime, type NativeTerminal, type NativeTerminalSpec, type NativeTree } from './native.js'
 import { checkOptions } from './options.js'
 import { Recording } from './recording.js'
-import { checkSignal } from './checks.js'
+import { checkSignal, shown } from './checks.js'
 import { nativeSpec, nativeTerminalSpec } from './spec.js'
 import { TerminalHandle } from './terminal.js'
 import type { Tree } from './tree.js'
@@ -49,7 +49,8 @@ export class LocalWorld {
   }
 
   spawn(spec: SubprocessSpawnSpec, internals: SpawnInternals | undefined): LocalSubprocessHandle {
-    const asked = nativeSpec(spec)
+    const { signal } = spec
+    const asked = nativeSpec(spec, signal)
     this.setSpillDir(internals?.spillDir)
     let native
     try {
@@ -57,7 +58,13 @@ export class LocalWorld {
     } catch (error) {
       throw subprocessError(error)
     }
-    return this.adopted(new ProcessHandle(native, asked, spec.signal))
+    try {
+      return this.adopted(new ProcessHandle(native, asked, signal))
+    } catch (error) {
+      // A signal that cannot be listened to: nobody gets the handle of what was started.
+      native.kill()
+      throw error
+    }
   }
 
   async spawnTerminal(spec: SubprocessTerminalSpawnSpec): Promise<LocalSubprocessTerminalHandle> {
@@ -141,6 +148,9 @@ export class LocalWorld {
 
   private setSpillDir(directory: string | undefined): void {
     if (directory === this.spillDir) return
+    if (directory !== undefined && typeof directory !== 'string') {
+      throw new TypeError(`internals.spillDir must be a path, not ${shown(directory)}`)
+    }
     this.native.setSpillDir(directory ?? null)
     this.spillDir = directory
   }

@@ -73,6 +73,7 @@ on_each_tier! {
     item_53_a_file_size_limit_withdraws_the_spill,
     item_52_a_full_file_system_withdraws_the_spill,
     o17_a_spill_survives_a_termination,
+    item_49_a_complete_spill_holds_no_descriptor_and_is_read_all_the_same,
 }
 
 /// A stream above its window is in the file as a whole, private to its owner, and nowhere else.
@@ -393,4 +394,38 @@ fn assert_withdrawn(report: &crate::fixture::Report, parent: &Path) {
     assert_eq!(report.get("gone"), "true");
     assert_eq!(report.get("disposed"), "true");
     assert!(files(parent).is_empty(), "{:?}", files(parent));
+}
+
+/// A host may have thousands of complete spills. What is read from one is that file, not another that has its name by now.
+fn item_49_a_complete_spill_holds_no_descriptor_and_is_read_all_the_same(tier: Tier) {
+    let held = |directory: &Path| {
+        let descriptors = fs::read_dir("/proc/self/fd").expect("/proc is there");
+        descriptors
+            .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+            .filter(|target| {
+                target.starts_with(directory) && target.extension().is_some_and(|name| name == "log")
+            })
+            .count()
+    };
+    for life in [SpillLife::Handle, SpillLife::Runtime] {
+        let (case, parent) = case(tier);
+        let spec = || spilled(case.probe(["flood", &TOTAL.to_string()]), 1 << 30, life);
+        let processes: Vec<Process> = (0..5).map(|_| case.run(spec()).1).collect();
+        assert_eq!(held(parent.path()), 0, "{life:?}");
+        for process in &processes {
+            let read = within(output(process).read_spilled(10, 5)).expect("it is there");
+            let file = fs::read(location(output(process))).expect("it is there");
+            assert_eq!((&read[..], file.len()), (&file[10..15], TOTAL));
+        }
+        assert_eq!(held(parent.path()), 0, "{life:?}");
+
+        let path = location(output(&processes[0]));
+        fs::rename(&path, parent.path().join("moved")).expect("it is ours");
+        fs::write(&path, "somebody else's").expect("the directory is ours");
+        let error = within(output(&processes[0]).read_spilled(0, 5)).expect_err("it is another file");
+        assert_eq!(error.kind(), ErrorKind::Os, "{error}");
+        drop(processes);
+        within(case.runtime.dispose()).expect("nothing is left");
+        assert!(path.exists(), "it was not made here");
+    }
 }

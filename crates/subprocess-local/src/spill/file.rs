@@ -1,6 +1,6 @@
 //! The file of one stream: complete, or withdrawn.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use dsh_subprocess::{
     Error, ErrorKind, Spill, SpillLife, SpillNotice, SpillSource, SpilledStream, StreamName,
 };
+use dsh_subprocess_sys::file::{links, open_to_read};
 use dsh_subprocess_sys::identity;
 use futures_core::future::BoxFuture;
 
@@ -42,13 +43,31 @@ pub(super) struct SpillFile {
     process: u32,
     id: u64,
     path: Mutex<PathBuf>,
-    file: File,
+    /// Open while it is written. A runtime may have thousands of complete ones.
+    open: Mutex<Option<Arc<File>>>,
+    identity: Identity,
     length: AtomicU64,
     directory: Weak<SpillDirectory>,
     /// Whether it is where kept files are.
     kept: bool,
     /// Set once the file is removed, and why.
     gone: OnceLock<String>,
+}
+
+/// Which file it is, whatever has its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl From<Metadata> for Identity {
+    fn from(metadata: Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
 }
 
 impl StreamSpill {
@@ -106,10 +125,7 @@ impl StreamSpill {
         };
         // The length counts what the ledger has, so that a failed write gives all of it back.
         file.length.store(length, Ordering::Release);
-        match (&file.file)
-            .write_all(&first)
-            .and_then(|()| (&file.file).write_all(bytes))
-        {
+        match file.write(&first).and_then(|()| file.write(bytes)) {
             // A file without a name is lost to everybody who would look for it by its path.
             Ok(()) if file.is_nameless() => {
                 Err(self.discard("the spill file was removed by somebody else".to_owned()))
@@ -135,6 +151,7 @@ impl StreamSpill {
                 "the spill {path} is complete and could not be named so: {error}"
             ))));
         }
+        drop(lock(&file.open).take());
         if let SpillLife::Runtime = self.spill.life {
             self.directory.settle(Arc::clone(file), notice);
         }
@@ -174,7 +191,8 @@ impl SpillFile {
             process: identity::pid(),
             id,
             path: Mutex::new(path),
-            file,
+            identity: file.metadata()?.into(),
+            open: Mutex::new(Some(Arc::new(file))),
             length: AtomicU64::new(0),
             directory: Arc::downgrade(directory),
             kept: life == SpillLife::Keep,
@@ -186,8 +204,29 @@ impl SpillFile {
         self.length.load(Ordering::Acquire)
     }
 
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let file = lock(&self.open).clone();
+        let file = file.ok_or_else(|| io::Error::other("its stream has ended"))?;
+        (&*file).write_all(bytes)
+    }
+
+    /// Returns the file, which is opened again where the stream has ended.
+    fn reader(&self) -> io::Result<Arc<File>> {
+        if let Some(file) = &*lock(&self.open) {
+            return Ok(Arc::clone(file));
+        }
+        let file = open_to_read(&lock(&self.path))?;
+        if Identity::from(file.metadata()?) == self.identity {
+            Ok(Arc::new(file))
+        } else {
+            Err(io::Error::other("there is another file of its name"))
+        }
+    }
+
     fn is_nameless(&self) -> bool {
-        dsh_subprocess_sys::file::links(&self.file).is_ok_and(|links| links == 0)
+        lock(&self.open)
+            .as_ref()
+            .is_some_and(|file| links(file).is_ok_and(|links| links == 0))
     }
 
     fn describe(&self) -> SpilledStream {
@@ -202,10 +241,9 @@ impl SpillFile {
         }
         let path = lock(&self.path);
         // Only what was made here is removed: somebody may have put another file in its place.
-        let ours = self.file.metadata().is_ok_and(|ours| {
-            fs::symlink_metadata(&*path)
-                .is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
-        });
+        let there = fs::symlink_metadata(&*path);
+        let ours = there.is_ok_and(|there| Identity::from(there) == self.identity);
+        drop(lock(&self.open).take());
         if ours && let Err(error) = fs::remove_file(&*path) {
             tracing::warn!(path = %path.display(), %error, "a spill file could not be removed");
         }
@@ -269,7 +307,7 @@ impl StreamSpill {
                 .unwrap_or(usize::MAX)
                 .min(length);
             let mut bytes = vec![0; length];
-            file.file
+            file.reader()?
                 .read_exact_at(&mut bytes, offset)
                 .map(|()| Bytes::from(bytes))
         });

@@ -170,15 +170,14 @@ impl Tree {
             return None;
         }
         let started = clone();
-        if let Ok(started) = &started {
-            state.birth.awaited = false;
-            // Out of descriptors: it is signalled as soon as it has an owner.
-            state.birth.newborn = match started {
-                spawn::Started::Running(child) => child.pidfd.try_clone().ok(),
-                spawn::Started::Pending(pending) => pending.pidfd().try_clone().ok(),
-                spawn::Started::Failed(..) => None,
-            };
-        }
+        // Its end is not the launch's any more, also where that failed: then the error is what is told.
+        state.birth.awaited = false;
+        // Out of descriptors: it is signalled as soon as it has an owner.
+        state.birth.newborn = match &started {
+            Ok(spawn::Started::Running(child)) => child.pidfd.try_clone().ok(),
+            Ok(spawn::Started::Pending(pending)) => pending.pidfd().try_clone().ok(),
+            Ok(spawn::Started::Failed(..)) | Err(_) => None,
+        };
         Some(started)
     }
 

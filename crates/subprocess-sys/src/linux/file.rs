@@ -55,6 +55,16 @@ pub fn create_private_file(path: &Path) -> Result<File, Errno> {
     Ok(File::from(open(path, flags, Mode::RUSR | Mode::WUSR)?))
 }
 
+/// Opens a file for reading, by a name that is no symbolic link.
+///
+/// # Errors
+///
+/// Those of open(2); `ELOOP` for a symbolic link.
+pub fn open_to_read(path: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    Ok(File::from(open(path, flags, Mode::empty())?))
+}
+
 /// Takes a file's exclusive lock, or says that somebody has it. It lasts until every copy of the descriptor is closed.
 ///
 /// # Errors

@@ -69,23 +69,26 @@ impl Window {
     }
 
     /// Appends bytes. Copies those that stay in the tail, and those the head still lacks; no others.
+    ///
+    /// Where memory for a larger tail or head cannot be had, it stays as large as it is, for good.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
+        let wanted = self.ring.len().saturating_add(bytes.len()).min(self.max_bytes);
+        if !reserve(&mut self.ring, wanted, self.max_bytes) {
+            self.max_bytes = self.ring.capacity();
+        }
         let leaving = (self.ring.len() + bytes.len()).saturating_sub(self.max_bytes);
         self.save_head(leaving, bytes);
         if bytes.len() >= self.max_bytes {
             self.ring.clear();
             self.oldest = 0;
-            append(
-                &mut self.ring,
-                &bytes[bytes.len() - self.max_bytes..],
-                self.max_bytes,
-            );
+            self.ring
+                .extend_from_slice(&bytes[bytes.len() - self.max_bytes..]);
             return;
         }
         let room = self.max_bytes - self.ring.len();
         let (growing, replacing) = bytes.split_at(room.min(bytes.len()));
-        append(&mut self.ring, growing, self.max_bytes);
+        self.ring.extend_from_slice(growing);
         let (newer, older) = self.ring.split_at_mut(self.oldest);
         let (before_wrap, after_wrap) = replacing.split_at(replacing.len().min(older.len()));
         older[..before_wrap.len()].copy_from_slice(before_wrap);
@@ -167,7 +170,12 @@ impl Window {
         let (newer, older) = self.ring.split_at(self.oldest);
         for piece in [older, newer, incoming] {
             let taken = share.min(piece.len());
-            append(&mut self.head, &piece[..taken], self.head_bytes);
+            let wanted = self.head.len() + taken;
+            if !reserve(&mut self.head, wanted, self.head_bytes) {
+                self.head_bytes = self.head.len();
+                return;
+            }
+            self.head.extend_from_slice(&piece[..taken]);
             share -= taken;
         }
     }
@@ -187,16 +195,17 @@ impl Window {
     }
 }
 
-/// Appends to a buffer that never gets longer than `limit`: callers append no more than that. Doubling keeps one-byte chunks cheap; `Vec` alone would double
-/// beyond the limit.
-fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {
-    let needed = buffer.len() + bytes.len();
-    if needed > buffer.capacity() {
-        let capacity = needed
-            .max(buffer.capacity().saturating_mul(2))
-            .max(FIRST_ALLOCATION)
-            .min(limit);
-        buffer.reserve_exact(capacity - buffer.len());
+/// Makes room for a buffer to have `wanted` bytes, and never for more than `limit`. Doubling keeps one-byte chunks cheap; `Vec`
+/// alone would double beyond the limit. `false` where the memory cannot be had.
+pub(super) fn reserve(buffer: &mut Vec<u8>, wanted: usize, limit: usize) -> bool {
+    if wanted <= buffer.capacity() {
+        return true;
     }
-    buffer.extend_from_slice(bytes);
+    let capacity = wanted
+        .max(buffer.capacity().saturating_mul(2))
+        .max(FIRST_ALLOCATION)
+        .min(limit);
+    [capacity, wanted]
+        .into_iter()
+        .any(|capacity| buffer.try_reserve_exact(capacity - buffer.len()).is_ok())
 }

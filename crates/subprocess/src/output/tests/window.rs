@@ -5,7 +5,7 @@ use std::io;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::output::window::Window;
+use crate::output::window::{Window, reserve};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -204,4 +204,17 @@ fn storage_is_kept_over_a_skip() {
     window.push(&[2; 3000]);
     assert_eq!(window.tail().concat(), [2; 3000]);
     assert_eq!(window.allocated(), 4096);
+}
+
+/// No machine has so much memory. The window keeps what it can instead of ending its host.
+#[test]
+fn a_window_that_memory_cannot_be_had_for_goes_on_with_what_it_has() {
+    let mut buffer = vec![1, 2, 3];
+    let capacity = buffer.capacity();
+    assert!(!reserve(&mut buffer, isize::MAX as usize + 1, usize::MAX));
+    assert_eq!((&buffer[..], buffer.capacity()), (&[1, 2, 3][..], capacity));
+    // Never more than the limit.
+    let limit = 600;
+    assert!(reserve(&mut buffer, limit, limit));
+    assert_eq!(buffer.capacity(), limit);
 }
