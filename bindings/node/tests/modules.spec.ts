@@ -66,7 +66,7 @@ function makeProject(): string {
 
 /** Checks a project's files, or compiles them where there is a directory to put them. */
 async function compile(directory: string, options: Record<string, unknown>): Promise<Ended> {
-  const compilerOptions = { strict: true, target: 'es2022', lib: ['es2023'], types: ['node'], noEmit: true, ...options }
+  const compilerOptions = { strict: true, target: 'es2022', lib: ['es2023'], noEmit: true, ...options }
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*'] }))
   const typescript = dirname(createRequire(join(PACKAGE, 'package.json')).resolve('typescript/package.json'))
   return runNode([join(typescript, 'bin', 'tsc'), '--project', '.', '--pretty', 'false'], directory)
