@@ -131,7 +131,7 @@ fn item_176_a_tree_that_is_ended_at_once_runs_on_in_no_case(tier: Tier) {
                 assert!(!trace.exists(), "it has run");
             }
             Ok(_) if killed => assert_eq!(outcome.signal().map(SignalName::as_str), Some("SIGKILL")),
-            Ok(_) => assert_eq!(outcome, terminated()),
+            Ok(_) => assert_eq!(outcome, terminated(), "round {round}"),
         }
         assert!(within(process.wait_for_exit(&CancellationToken::new())).expect("it is gone"));
         assert!(process.collected_stdout().expect("collected").is_sealed());

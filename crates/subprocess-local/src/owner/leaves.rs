@@ -72,6 +72,8 @@ struct Idle {
     number: u32,
     /// What its earlier tenants used.
     base: Times,
+    /// [`Leaves::killed`] when its last tenant took it.
+    killed_with_all: u64,
 }
 
 /// A leaf that a tree uses. Dropping it without [`Leaf::release`] leaves the directory to [`Leaves::remove`].
@@ -147,14 +149,11 @@ impl Leaves {
     /// Takes an empty leaf, or makes one. Its members get `grace` from a warden.
     pub(crate) fn take(self: &Arc<Self>, grace: Duration) -> Result<Leaf, Errno> {
         let killed_with_all = self.killed.load(Ordering::Acquire);
-        let idle = lock(&self.idle).pop();
+        let idle = self.unkilled(killed_with_all);
         let reused = idle.is_some();
-        let Idle { number, base } = match idle {
-            Some(idle) => idle,
-            None => Idle {
-                number: self.make()?,
-                base: Times::default(),
-            },
+        let (number, base) = match idle {
+            Some(Idle { number, base, .. }) => (number, base),
+            None => (self.make()?, Times::default()),
         };
         // 0 would be none set, and the highest bit says something else.
         let grace = u32::try_from(grace.as_millis()).map_or(ASKED - 1, |grace| grace.clamp(1, ASKED - 1));
@@ -170,6 +169,18 @@ impl Leaves {
             reused,
             frozen: Cell::new(false),
         })
+    }
+
+    /// Takes an idle leaf that was not killed with all since it was used. One can be: its last tenant released it while that was
+    /// going on.
+    fn unkilled(&self, killed: u64) -> Option<Idle> {
+        loop {
+            let idle = lock(&self.idle).pop()?;
+            if idle.killed_with_all == killed {
+                return Some(idle);
+            }
+            let _ = self.remove_leaf(idle.number);
+        }
     }
 
     fn make(&self) -> Result<u32, Errno> {
@@ -422,7 +433,11 @@ impl Leaf {
         let killed = self.killed || self.killed_with_all != self.leaves.killed.load(Ordering::Acquire);
         let usable = !killed && !self.frozen.get();
         let Self {
-            leaves, number, name, ..
+            leaves,
+            number,
+            name,
+            killed_with_all,
+            ..
         } = self;
         if usable
             && let Some(base) = total
@@ -430,7 +445,11 @@ impl Leaf {
         {
             let mut idle = lock(&leaves.idle);
             if idle.len() < KEPT {
-                idle.push(Idle { number, base });
+                idle.push(Idle {
+                    number,
+                    base,
+                    killed_with_all,
+                });
                 return;
             }
         }
