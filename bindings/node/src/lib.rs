@@ -1,7 +1,7 @@
 //! The native half of the Node.js package `dsh-subprocess`: the seam's local world, as objects and promises.
 //!
 //! The other half, in TypeScript, gives it the shape that callers see. What is here is what needs Rust: the runtime itself,
-//! and [`executor`], which runs its futures on the event loop of the JavaScript thread that asks.
+//! and `executor`, which runs its futures on the event loop of the JavaScript thread that asks.
 #![cfg(unix)]
 #![expect(
     clippy::needless_pass_by_value,
