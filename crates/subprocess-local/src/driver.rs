@@ -48,6 +48,10 @@ impl ProcessDriver for LocalProcess {
         self.0.terminate();
     }
 
+    fn cut_drain(&self) {
+        self.0.cut_drain();
+    }
+
     fn tree_exited(&self) -> BoxFuture<'static, Result<(), Error>> {
         Box::pin(Arc::clone(&self.0).exited())
     }

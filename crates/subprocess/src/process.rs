@@ -28,6 +28,8 @@ pub trait ProcessDriver: Any + Send + Sync {
     fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>>;
     /// Begins the termination ladder, once; see [`Process::terminate`].
     fn terminate(&self);
+    /// Ends the drain early; see [`Process::cut_drain`].
+    fn cut_drain(&self);
     /// Resolves when the tree is gone, or with the reason why that cannot be told (yet).
     fn tree_exited(&self) -> BoxFuture<'static, Result<(), Error>>;
     /// See [`Process::ownership`].
@@ -215,6 +217,19 @@ impl Process {
     pub fn terminate(&self) -> Termination {
         self.driver.terminate();
         Termination::new(self.driver.tree_exited())
+    }
+
+    /// Lets the drain run out now: for a caller who knows better than a fixed time when enough was waited for.
+    ///
+    /// After the target's exit, [`done`](Self::done) settles as it does at the end of [`drain`](crate::SpawnSpec::drain):
+    /// collected streams are sealed with what arrived, raw ones are left to the caller. Before the exit it makes the drain
+    /// zero. Once `done` is settled it does nothing. It waits for nothing, and ends no process.
+    ///
+    /// # Tests
+    ///
+    /// `a_drain_is_cut_short`, `a_drain_that_was_cut_before_the_exit_is_zero`.
+    pub fn cut_drain(&self) {
+        self.driver.cut_drain();
     }
 
     /// Resolves to `true` when the whole tree is gone (no member that can run), to `false` when `cancel` came first.

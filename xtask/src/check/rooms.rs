@@ -50,11 +50,17 @@ const ERASED_ERRORS: Ban = Ban {
 
 const LIBRARY: &[&Ban] = &[&OS_CALLS, &EXECUTOR, &ERASED_ERRORS];
 
+/// A consumer has deadlines and background work, so it may need tokio's runtime; processes it leaves to the seam.
+const CONSUMER: &[&Ban] = &[&OS_CALLS, &ERASED_ERRORS];
+
 const SEAM: &str = "dsh-subprocess";
 const WARDEN: &str = "dsh-subprocess-warden";
 const SYS: &str = "dsh-subprocess-sys";
 const LOCAL: &str = "dsh-subprocess-local";
 const TESTKIT: &str = "dsh-subprocess-testkit";
+const JOBS: &str = "dsh-jobs";
+const SHELL: &str = "dsh-shell";
+const MCP: &str = "dsh-mcp";
 const CLI: &str = "dsh-subprocess-cli";
 
 const ROOMS: &[Room] = &[
@@ -89,8 +95,27 @@ const ROOMS: &[Room] = &[
         does_without: LIBRARY,
     },
     Room {
+        package: JOBS,
+        builds_on: &[SEAM],
+        tests_use: &[TESTKIT, LOCAL],
+        does_without: CONSUMER,
+    },
+    Room {
+        package: SHELL,
+        builds_on: &[SEAM, JOBS],
+        tests_use: &[TESTKIT, LOCAL],
+        does_without: CONSUMER,
+    },
+    Room {
+        package: MCP,
+        builds_on: &[SEAM, JOBS, SHELL],
+        tests_use: &[TESTKIT, LOCAL],
+        // Its HTTP server has sockets, through tokio.
+        does_without: &[&ERASED_ERRORS],
+    },
+    Room {
         package: CLI,
-        builds_on: &[SEAM, LOCAL],
+        builds_on: &[SEAM, JOBS, SHELL, MCP, LOCAL],
         tests_use: &[TESTKIT],
         does_without: &[],
     },
@@ -103,13 +128,13 @@ const ROOMS: &[Room] = &[
     },
     Room {
         package: "dsh-subprocess-integration-tests",
-        builds_on: &[SEAM, LOCAL, TESTKIT],
+        builds_on: &[SEAM, JOBS, SHELL, MCP, LOCAL, TESTKIT],
         tests_use: &[],
         does_without: &[&ERASED_ERRORS],
     },
     Room {
         package: "dsh-subprocess-benches",
-        builds_on: &[SEAM, SYS, LOCAL],
+        builds_on: &[SEAM, SYS, JOBS, SHELL, MCP, LOCAL],
         tests_use: &[],
         does_without: &[],
     },

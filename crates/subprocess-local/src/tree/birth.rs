@@ -39,7 +39,6 @@ impl Tree {
         let tree = Arc::new(Self {
             machine: Arc::clone(machine),
             id,
-            drain,
             state: Mutex::new(State {
                 owner: Owner::Nobody,
                 ladder: Ladder::new(grace, machine.kill_bound),
@@ -55,6 +54,7 @@ impl Tree {
                 group: None,
                 blind_until: None,
                 owed: None,
+                drain,
                 drain_until: None,
                 drained: false,
                 timer: None,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dsh_subprocess::{Outcome, SignalName, StreamName};
 use dsh_subprocess_sys::pidfd::{self, End, Status, Wait};
@@ -68,7 +68,7 @@ impl Tree {
         if state.open_streams == 0 {
             after.done = self.settle(state);
         } else {
-            state.drain_until = Some(Instant::now() + self.drain);
+            state.drain_until = Some(Instant::now() + state.drain);
         }
         state.ladder.target_ended();
         state.hung_up = None;
@@ -188,6 +188,21 @@ impl Tree {
             }
             act => self.advance(&mut state, act, &mut after),
         }
+        self.reschedule(&mut state);
+        drop(state);
+        self.finish(after);
+    }
+
+    /// The caller lets the drain run out: now, or at the exit that is still to come.
+    pub(crate) fn cut_drain(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        state.drain = Duration::ZERO;
+        if state.drained || state.drain_until.is_none() {
+            return;
+        }
+        state.drain_until = None;
+        let mut after = Afterwards::default();
+        let mut state = self.cut_streams(state, &mut after);
         self.reschedule(&mut state);
         drop(state);
         self.finish(after);

@@ -53,7 +53,6 @@ const CUT_BOUND: Duration = Duration::from_secs(1);
 pub(crate) struct Tree {
     pub(crate) machine: Arc<Machine>,
     pub(crate) id: u64,
-    drain: Duration,
     state: Mutex<State>,
     pub(crate) started: Promise<Result<Started, Error>>,
     /// How the target ended, whether or not its streams have.
@@ -85,6 +84,8 @@ struct State {
     blind_until: Option<Instant>,
     /// A signal that could not be sent for want of a descriptor.
     owed: Option<Act>,
+    /// How long `done` waits, after the target's exit, for streams that are held open.
+    drain: Duration,
     drain_until: Option<Instant>,
     /// The drain has run out, and the collected streams are being ended.
     drained: bool,

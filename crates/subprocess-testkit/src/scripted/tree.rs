@@ -47,6 +47,8 @@ pub(super) struct Tree {
     pub(super) gone: bool,
     pub(super) lost: Option<Error>,
     pub(super) disconnected: Option<Error>,
+    /// How long `done` waits, after the target's end, for streams that are held open.
+    pub(super) drain: Duration,
     pub(super) ladder: Ladder,
     pub(super) members: Vec<LiveMember>,
     pub(super) holders: Vec<Holder>,
@@ -80,6 +82,7 @@ impl Tree {
     ) -> Self {
         Self {
             index,
+            drain: spec.drain,
             spec,
             environment,
             terminations: Vec::new(),
@@ -227,7 +230,7 @@ impl Tree {
         for member in self.members.iter_mut().filter(|member| member.alive) {
             member.outlived = true;
         }
-        scene.agenda.plan(self.spec.drain, Due::DrainOver(self.index));
+        scene.agenda.plan(self.drain, Due::DrainOver(self.index));
         self.settle(scene);
         if let Some(terminal) = &mut self.terminal {
             terminal.program_exited();
@@ -309,6 +312,14 @@ impl Tree {
         self.steps.clear();
         self.end_streams(scene);
         scene.retired.extend(self.cancel.take());
+    }
+
+    /// Lets the drain run out now, or at the end that is still to come.
+    pub(super) fn cut_drain(&mut self, scene: &mut Scene) {
+        self.drain = Duration::ZERO;
+        if self.outcome.is_some() {
+            scene.agenda.plan(Duration::ZERO, Due::DrainOver(self.index));
+        }
     }
 
     /// The drain ran out: collected streams and terminals are cut off with what arrived, raw pipes stay with the caller.

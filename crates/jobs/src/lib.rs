@@ -1,0 +1,2 @@
+//! Background work with an owner.
+#![forbid(unsafe_code)]

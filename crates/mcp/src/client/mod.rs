@@ -1,0 +1,1 @@
+//! Starting MCP servers as owned process trees.
