@@ -74,6 +74,8 @@ impl<'a> Slot<'a> {
     /// so that the end waits for it, and is to be cancelled.
     fn fill(mut self, new: NewJob, work: Arc<dyn Work>) -> (Arc<Job>, Result<(), JobError>) {
         let streams = work.outputs();
+        let mut shown = work.shown();
+        shown.resize(streams.len(), 0);
         let mut state = self.registry.lock();
         let (sequence, id) = state.number(&new.kind);
         let job = Arc::new(Job {
@@ -81,7 +83,7 @@ impl<'a> Slot<'a> {
             new,
             owner: Arc::clone(&self.owner),
             sequence,
-            cursors: Mutex::new(vec![TextCursor::new(0); streams.len()]),
+            cursors: Mutex::new(shown.into_iter().map(TextCursor::new).collect()),
             streams,
             work: Mutex::new(Some(work)),
             settled: SetOnce::new(),

@@ -11,12 +11,18 @@ pub type ForeignError = Box<dyn Error + Send + Sync>;
 /// Work that goes on in the background: a command, a request, a computation. The registry names it, and asks it for the
 /// following only.
 ///
-/// Each of [`outputs`](Self::outputs) and [`settled`](Self::settled) is called once, right after the start. The
+/// Each of [`outputs`](Self::outputs), [`shown`](Self::shown) and [`settled`](Self::settled) is called once, right after the start. The
 /// registry lets go of the work when it has settled, and keeps the readers of its streams for as long as it keeps the
 /// job.
 pub trait Work: Send + Sync + 'static {
     /// Returns its streams, each name once. None for work that has only a final output.
     fn outputs(&self) -> Vec<(StreamName, OutputReader)>;
+
+    /// Returns how much of each stream, in the order of [`outputs`](Self::outputs), the owner has been shown already: the first
+    /// [read](crate::JobSession::read) begins there. The default is nothing, and so is what is missing.
+    fn shown(&self) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// Begins its end, and does not wait for it. It may be called again, and at any time before the settlement was
     /// seen.

@@ -1,16 +1,42 @@
 //! A command as a job.
 
+use std::convert::Infallible;
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use dsh_jobs::{JobSession, NewJob, Settled, Settlement, Work};
-use dsh_subprocess::{Outcome, OutputReader, StreamName};
+use dsh_subprocess::{Outcome, OutputReader, Snapshot, StreamName, whole_characters};
 use futures_core::future::BoxFuture;
 
 use crate::execution::{Execution, Status};
-use crate::result::{Fate, RunResult};
+use crate::result::{Collected, Fate, RunResult};
 
 /// What the jobs of this crate are called: their ids are `bash-1`, `bash-2` and so on.
 pub const JOB_KIND: &str = "bash";
+
+/// What a command left behind, as work: what its result showed is not shown again.
+struct Rest {
+    execution: Execution,
+    shown: Vec<u64>,
+}
+
+impl Work for Rest {
+    fn outputs(&self) -> Vec<(StreamName, OutputReader)> {
+        self.execution.outputs()
+    }
+
+    fn shown(&self) -> Vec<u64> {
+        self.shown.clone()
+    }
+
+    fn cancel(&self) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        self.execution.cancel()
+    }
+
+    fn settled(&self) -> BoxFuture<'static, Result<Settlement, Box<dyn StdError + Send + Sync>>> {
+        self.execution.settled()
+    }
+}
 
 impl Work for Execution {
     fn outputs(&self) -> Vec<(StreamName, OutputReader)> {
@@ -57,6 +83,7 @@ impl Work for Execution {
 /// `label` is what the job is listed as. A registry that takes no more jobs has the rest ended, and the result's
 /// [`Fate`] says which it was.
 pub async fn hand_over(session: &JobSession, label: impl Into<String>, result: &mut RunResult) {
+    let shown = [Some(shown(&result.stdout)), result.stderr.as_ref().map(shown)];
     let Some(left_behind) = &mut result.left_behind else {
         return;
     };
@@ -64,15 +91,12 @@ pub async fn hand_over(session: &JobSession, label: impl Into<String>, result: &
         return;
     };
     let execution = execution.clone();
-    let job = NewJob {
-        kind: JOB_KIND.to_owned(),
-        label: label.into(),
-        max_read_bytes: None,
+    let job = NewJob::new(JOB_KIND, label);
+    let rest = Rest {
+        execution: execution.clone(),
+        shown: shown.into_iter().flatten().collect(),
     };
-    let work = execution.clone();
-    let started = session.start(job, move || {
-        Ok::<_, std::convert::Infallible>(std::sync::Arc::new(work) as std::sync::Arc<dyn Work>)
-    });
+    let started = session.start(job, move || Ok::<_, Infallible>(Arc::new(rest) as Arc<dyn Work>));
     left_behind.fate = if let Ok(id) = started {
         Fate::Job(id)
     } else {
@@ -84,4 +108,36 @@ pub async fn hand_over(session: &JobSession, label: impl Into<String>, result: &
             Fate::Survives(survivors)
         }
     };
+}
+
+/// How much of a stream a result shows: all there was then, but for a character that had only begun.
+fn shown(collected: &Collected) -> u64 {
+    let Snapshot {
+        tail, total, sealed, ..
+    } = &collected.snapshot;
+    let open = tail.len() - whole_characters(tail, true, *sealed).end;
+    total - open as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dsh_subprocess::{Collect, Collector};
+
+    #[test]
+    fn a_character_that_had_only_begun_was_not_shown() {
+        let collect = Collect {
+            max_bytes: 64,
+            head_bytes: 0,
+            spill: None,
+        };
+        let (mut collector, reader) = Collector::new(&collect, None);
+        collector.push(b"a\xe2\x80");
+        assert_eq!(shown(&Collected::of(&reader)), 1);
+        collector.push(b"\x94");
+        assert_eq!(shown(&Collected::of(&reader)), 4);
+        collector.push(b"\xe2");
+        collector.seal();
+        assert_eq!(shown(&Collected::of(&reader)), 5, "nothing follows");
+    }
 }

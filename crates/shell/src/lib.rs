@@ -43,3 +43,8 @@ pub use request::{OnExpiry, ShellRequest, ShellSpec};
 pub use result::{Cause, Collected, Fate, LeftBehind, RunResult};
 pub use shell::Shell;
 pub use view::view;
+
+/// The examples of the guide are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/shell.md")]
+pub struct Guide;

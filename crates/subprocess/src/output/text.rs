@@ -66,11 +66,31 @@ impl TextCursor {
 
     /// Reads what is new.
     pub fn read(&mut self, reader: &OutputReader) -> TextRead {
+        self.read_some(reader, usize::MAX)
+    }
+
+    /// Reads at most `limit` bytes of what is new; what is left stays for the next read. A limit below 4, the size of the
+    /// largest character, counts as 4: less could never get past one.
+    ///
+    /// ```
+    /// use dsh_subprocess::{Collect, Collector, TextCursor};
+    ///
+    /// let (mut collector, reader) = Collector::new(&Collect { max_bytes: 64, head_bytes: 0, spill: None }, None);
+    /// collector.push("one — two".as_bytes());
+    /// let mut cursor = TextCursor::new(0);
+    /// assert_eq!(cursor.read_some(&reader, 5).text, "one "); // the dash has 3 bytes, and one more fits
+    /// assert_eq!(cursor.read_some(&reader, 5).text, "— t");
+    /// ```
+    pub fn read_some(&mut self, reader: &OutputReader, limit: usize) -> TextRead {
         let look_behind = match self.cut {
             None => self.offset.min(MOST_CONTINUATIONS as u64),
             Some(_) => 0,
         };
-        let read = reader.read_from(self.offset - look_behind);
+        let limit = limit.max(MOST_CONTINUATIONS + 1);
+        let mut read = reader.read_some(
+            self.offset - look_behind,
+            limit.saturating_add(MOST_CONTINUATIONS),
+        );
         if self.offset > read.next_offset {
             // The next read looks behind the new place.
             *self = Self::new(read.next_offset);
@@ -82,6 +102,14 @@ impl TextCursor {
                 clamped: true,
             };
         }
+        let end = self.offset.max(read.offset).saturating_add(limit as u64);
+        if end < read.next_offset {
+            read.bytes
+                .truncate(usize::try_from(end - read.offset).unwrap_or(usize::MAX));
+            read.next_offset = end;
+        }
+        // Once a stream is sealed its total is final, so this look at it may come later.
+        let ends_stream = read.sealed && read.next_offset == reader.total();
 
         let gap = read.offset.saturating_sub(self.offset);
         let behind = usize::try_from(self.offset.saturating_sub(read.offset)).unwrap_or(usize::MAX);
@@ -96,7 +124,7 @@ impl TextCursor {
         // Where nothing but such bytes arrived so far, the character may go on.
         self.cut = Some(if ahead.is_empty() { cut - rest } else { 0 });
 
-        let whole = whole_characters(ahead, true, read.sealed);
+        let whole = whole_characters(ahead, true, ends_stream);
         let held_back = ahead.len() - whole.end;
         self.offset = read.next_offset - held_back as u64;
         let (text, replaced) = decode(&ahead[whole]);

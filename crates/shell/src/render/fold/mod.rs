@@ -88,9 +88,7 @@ impl Folder {
             }
             let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
             let (line, others) = rest.split_at(end);
-            for c in line.chars() {
-                self.character(c, out);
-            }
+            self.part_of_line(line, out);
             rest = others;
         }
     }
@@ -114,15 +112,35 @@ impl Folder {
         self.row.emit(RowEnd::Line, out);
     }
 
+    fn part_of_line(&mut self, text: &str, out: &mut String) {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            if !self.sequences.is_open() && is_printed(c) {
+                // Most of a line is such text, and one by one its characters would take several times as long.
+                let run = rest
+                    .chars()
+                    .take(self.row.room())
+                    .take_while(|&c| is_printed(c))
+                    .count();
+                let (run, others) = rest.split_at(run);
+                self.row.print_ascii(run);
+                rest = others;
+            } else {
+                self.character(c, out);
+                rest = &rest[c.len_utf8()..];
+            }
+            if self.row.room() == 0 {
+                self.row.emit(RowEnd::Break, out);
+            }
+        }
+    }
+
     fn character(&mut self, c: char, out: &mut String) {
         match self.sequences.advance(c) {
             None => {}
             Some(Seen::Printed(c)) => self.row.print(c),
             Some(Seen::Edited(edit)) => self.row.edit(edit),
             Some(Seen::Control(control)) => self.control(control, out),
-        }
-        if self.row.is_full() {
-            self.row.emit(RowEnd::Break, out);
         }
     }
 
@@ -152,6 +170,11 @@ const DELETE: u8 = 0x7f;
 /// The character that depicts a control character (Unicode block Control Pictures).
 fn picture(control: u8) -> char {
     char::from_u32(0x2400 + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// Tells whether it is a character of ASCII that has a cell.
+fn is_printed(c: char) -> bool {
+    matches!(c, ' '..='~')
 }
 
 /// Returns the length of the lines that are shown as they are: complete, and without control characters.

@@ -61,8 +61,9 @@ impl Row {
         self.cells.is_empty() && self.marks.is_empty() && !self.rewritten
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.cells.len() + self.marks_bytes >= WIDEST_ROW
+    /// Returns how many more cells it may have.
+    pub(super) fn room(&self) -> usize {
+        WIDEST_ROW.saturating_sub(self.cells.len() + self.marks_bytes)
     }
 
     pub(super) fn print(&mut self, c: char) {
@@ -77,6 +78,20 @@ impl Row {
                 self.put(Glyph::Rest);
             }
         }
+    }
+
+    /// Prints characters of ASCII that have a cell.
+    pub(super) fn print_ascii(&mut self, text: &str) {
+        let (over, beyond) = text.split_at(text.len().min(self.cells.len() - self.cursor));
+        for c in over.chars() {
+            self.put(Glyph::First(c));
+        }
+        let printed_after = self.erasures.len();
+        self.cells.extend(beyond.chars().map(|c| Cell {
+            glyph: Glyph::First(c),
+            printed_after,
+        }));
+        self.cursor += beyond.len();
     }
 
     /// Goes to the next tab stop. In the row it only moves; beyond its end the tab becomes part of the row.
