@@ -28,7 +28,8 @@ pub trait ProcessDriver: Any + Send + Sync {
     fn done(&self) -> BoxFuture<'static, Result<Outcome, Error>>;
     /// Begins the termination ladder, once; see [`Process::terminate`].
     fn terminate(&self);
-    /// Ends the drain early; see [`Process::cut_drain`].
+    /// Ends the drain early; see [`Process::cut_drain`]. Wakers call it too, so it may rely on no lock that is held while
+    /// they run.
     fn cut_drain(&self);
     /// Resolves when the tree is gone, or with the reason why that cannot be told (yet).
     fn tree_exited(&self) -> BoxFuture<'static, Result<(), Error>>;
@@ -222,12 +223,13 @@ impl Process {
     /// Lets the drain run out now: for a caller who knows better than a fixed time when enough was waited for.
     ///
     /// After the target's exit, [`done`](Self::done) settles as it does at the end of [`drain`](crate::SpawnSpec::drain):
-    /// collected streams are sealed with what arrived, raw ones are left to the caller. Before the exit it makes the drain
-    /// zero. Once `done` is settled it does nothing. It waits for nothing, and ends no process.
+    /// collected streams are sealed with what arrived, raw ones are left to the caller, and [`holders`](Self::holders) names
+    /// who holds them. Before the exit it makes the drain zero. Once `done` is settled, and for a failed spawn, it does
+    /// nothing. It waits for nothing, ends no process, and may be called from any thread, from a waker too.
     ///
     /// # Tests
     ///
-    /// `a_drain_is_cut_short`, `a_drain_that_was_cut_before_the_exit_is_zero`.
+    /// `a_drain_is_cut_short`, `a_drain_that_was_cut_before_the_exit_is_zero`, `item_22_…`.
     pub fn cut_drain(&self) {
         self.driver.cut_drain();
     }

@@ -64,7 +64,7 @@ pub struct SpawnSpec {
     /// The time between `SIGTERM` and `SIGKILL` when the tree is terminated: more than zero, at most [`MAX_GRACE`].
     pub grace: Duration,
     /// How long `done` waits, after the target's exit, for streams that somebody still holds open: zero to
-    /// [`MAX_GRACE`].
+    /// [`MAX_GRACE`]. [`Process::cut_drain`](crate::Process::cut_drain) ends it early.
     pub drain: Duration,
     /// Whether the child gets a control pipe: a duplex byte stream on a descriptor beside its standard ones, whose number is
     /// in the variable [`CONTROL_VARIABLE`]. The caller's end is [`Process::control`](crate::Process::control). Neither

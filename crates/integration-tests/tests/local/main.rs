@@ -10,6 +10,7 @@ mod completion;
 mod conformance;
 mod control;
 mod cost;
+mod cut_drain;
 mod descriptors;
 mod ending;
 mod environment;

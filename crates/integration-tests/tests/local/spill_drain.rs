@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::num::NonZeroU64;
+use std::thread;
 use std::time::Duration;
 
 use dsh_subprocess::{Collect, Output, SpawnSpec, Spill, SpillLife, SpillState};
@@ -14,6 +15,7 @@ const TOTAL: usize = 1 << 20;
 on_each_tier! {
     a_spill_whose_pipe_is_held_is_sealed_with_the_outcome,
     a_spill_whose_holder_goes_on_writing_is_sealed_with_the_outcome,
+    a_spill_whose_drain_is_cut_is_sealed_with_the_outcome,
 }
 
 /// A case whose kept files go to another file system, where there is one: they are copied then.
@@ -98,5 +100,35 @@ fn a_spill_whose_holder_goes_on_writing_is_sealed_with_the_outcome(tier: Tier) {
             within(process.terminate()).expect("what the mechanism holds is gone");
             case.end_strays();
         }
+    }
+}
+
+/// The thread that writes files may be at work at the cut, which is made by several threads.
+fn a_spill_whose_drain_is_cut_is_sealed_with_the_outcome(tier: Tier) {
+    for life in [SpillLife::Keep, SpillLife::Runtime, SpillLife::Handle] {
+        let (case, _directories) = case(tier);
+        for _ in 0..10 {
+            let script = format!(r#"sleep 300 & exec "$PROBE" flood {TOTAL}"#);
+            let mut spec = held(case.bash(&script), life);
+            spec.drain = Duration::from_secs(300);
+            let process = case.spawn(spec);
+            within(process.exited()).expect("the outcome is known");
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| process.cut_drain());
+                }
+            });
+            assert!(finished(&process).success());
+            let output = process.collected_stdout().expect("it is collected");
+            assert!(output.is_sealed(), "done, and the stream is open: {life:?}");
+            assert_eq!(output.total(), TOTAL as u64);
+            let SpillState::Available(stream) = output.spill() else {
+                panic!("{life:?}: {:?}", output.spill())
+            };
+            let file = fs::read(stream.location.as_local_path()).expect("it is there");
+            assert!(file == numbered(TOTAL), "{} bytes", file.len());
+            within(process.terminate()).expect("the tree ends");
+        }
+        case.assert_gone();
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use dsh_subprocess::Stdin;
 
-use crate::fixture::{Case, InlineWait, Tier, announced, line_of, on_each_tier, within};
+use crate::fixture::{Case, InlineWait, Tier, announced, line_of, on_each_tier, text, within};
 
 on_each_tier! {
     a_waker_that_uses_its_handle_at_drain_expiry_comes_back,
     a_waker_that_uses_its_handle_at_new_output_comes_back,
+    a_waker_that_uses_its_handle_at_output_after_the_exit_comes_back,
     a_waker_that_uses_its_handle_at_the_end_of_the_stream_comes_back,
 }
 
@@ -53,6 +54,24 @@ fn a_waker_that_uses_its_handle_at_new_output_comes_back(tier: Tier) {
             .is_some()
     );
     assert_eq!(line_of(&process, "line"), "");
+    within(process.terminate()).expect("the tree ends");
+    case.assert_gone();
+}
+
+/// New bytes wake while the drain runs, which the waker cuts: the stream that is to be sealed is the one that wakes.
+fn a_waker_that_uses_its_handle_at_output_after_the_exit_comes_back(tier: Tier) {
+    let case = Case::new(tier);
+    let mut spec = case.probe(["hold-stdout", "pieces", "61", "62"]);
+    spec.stdin = Stdin::Pipe;
+    let mut process = case.spawn(spec);
+    let mut input = process.stdin().expect("it is a pipe");
+    within(process.exited()).expect("the outcome is known");
+    let process = Arc::new(process);
+    let wait = InlineWait::new(&process, process.collected_stdout().expect("it is collected"));
+    within(tokio::io::AsyncWriteExt::write_all(&mut input, b".")).expect("the member reads");
+    wait.returned();
+    assert!(within(process.done()).expect("the outcome is known").success());
+    assert_eq!(text(&process), "a");
     within(process.terminate()).expect("the tree ends");
     case.assert_gone();
 }

@@ -194,18 +194,25 @@ impl Tree {
     }
 
     /// The caller lets the drain run out: now, or at the exit that is still to come.
+    ///
+    /// Only the deadline is moved. The cut takes the streams' locks, and a caller may have one: the waker of a reader, which a
+    /// stream wakes under its own.
     pub(crate) fn cut_drain(self: &Arc<Self>) {
-        let mut state = lock(&self.state);
-        state.drain = Duration::ZERO;
-        if state.drained || state.drain_until.is_none() {
+        // A forked child shares the clock with its parent, whose deadlines it would set anew.
+        if !self.machine.is_at_home() {
             return;
         }
-        state.drain_until = None;
-        let mut after = Afterwards::default();
-        let mut state = self.cut_streams(state, &mut after);
-        self.reschedule(&mut state);
-        drop(state);
-        self.finish(after);
+        let mut state = lock(&self.state);
+        state.drain = Duration::ZERO;
+        let now = Instant::now();
+        // A deadline that has passed stays as it is: a new one makes an alarm that is on its way void, and callers who go on
+        // cutting would put the end off for as long as they do.
+        let runs = state.drain_until.is_some_and(|until| until > now);
+        // After the drain it is that of a thread which writes files.
+        if runs && !state.drained && self.done.peek().is_none() {
+            state.drain_until = Some(now);
+            self.reschedule(&mut state);
+        }
     }
 
     /// The drain has run out: ends the collected streams with what has arrived. The lock is not held meanwhile, since a

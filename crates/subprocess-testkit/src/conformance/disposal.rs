@@ -119,6 +119,7 @@ pub async fn handles_outlive_their_runtime(world: &World) {
     // Nobody holds the runtime: what it owned is ended, and is told.
     gone(&process).await;
     within("done", process.done()).await.expect("an outcome");
+    other.cut_drain();
     assert_eq!(
         within("done", other.done()).await.expect("an outcome").code(),
         Some(7)

@@ -1,10 +1,11 @@
 //! Contract F: how a target ended, and when that is told.
 
-use dsh_subprocess::{Outcome, Stdin};
+use dsh_subprocess::{Outcome, Output, Stdin};
 use tokio::io::AsyncWriteExt;
+use tokio_util::sync::CancellationToken;
 
 use super::World;
-use super::child::{Abandoned, abandoned, by_now, end, finish, gone, raw_rest, ready, start};
+use super::child::{Abandoned, abandoned, by_now, end, finish, gone, raw_line, raw_rest, ready, start};
 use super::watchdog::within;
 
 /// An exit code is given as it is, success or not, and is never an error.
@@ -130,6 +131,81 @@ pub async fn item_58_a_raw_stream_outlives_the_drain(world: &World) {
     } = abandoned(world, &["trap-term", "late", "0"]).await;
     end(&child).await;
     assert_eq!(raw_rest(&mut stdout).await, b"late\n");
+}
+
+/// A caller lets the drain run out before its time: `done` settles as it would have then. Collected streams are sealed with what
+/// arrived, a raw one stays with the caller, and whoever holds them is named and still owned.
+pub async fn a_drain_is_cut_short(world: &World) {
+    let mut spec = world.spec(&["hold-stdout", "trap-term", "late", "0"]);
+    spec.stdout = Output::Pipe;
+    let mut child = start(world, spec);
+    let mut stdout = child.stdout().expect("piped");
+    let mut done = child.done();
+    let exited = within("exited", child.exited()).await.expect("an outcome");
+    raw_line(&mut stdout).await;
+    assert!(
+        by_now(&mut done).is_none(),
+        "done settled although a member held the streams"
+    );
+    child.cut_drain();
+    assert_eq!(within("done", done).await.expect("an outcome"), exited);
+    let stderr = child.collected_stderr().expect("collected");
+    assert!(stderr.is_sealed(), "done has settled, and its stream has not");
+    let holders = within("holders", child.holders()).await.expect("an answer");
+    assert_eq!(!holders.is_empty(), world.guarantees.names_holders, "{holders:?}");
+    let never = CancellationToken::new();
+    assert!(
+        by_now(child.wait_for_exit(&never)).is_none(),
+        "a cut ended more than the drain"
+    );
+    // There is no drain any more.
+    child.cut_drain();
+    end(&child).await;
+    assert_eq!(raw_rest(&mut stdout).await, b"late\n");
+    assert_eq!(
+        within("done", child.done()).await.expect("an outcome"),
+        Outcome::Exited { code: 0 }
+    );
+
+    let child = start(world, world.spec(&["hold-stdout", "sleep"]));
+    let line = ready(&child).await;
+    within("exited", child.exited()).await.expect("an outcome");
+    child.cut_drain();
+    within("done", child.done()).await.expect("an outcome");
+    let stdout = child.collected_stdout().expect("collected");
+    assert!(stdout.is_sealed(), "done has settled, and its stream has not");
+    assert_eq!(stdout.text(), format!("{line}\n"));
+    end(&child).await;
+}
+
+/// A drain that is cut while the target runs, or before it does, is zero when it exits.
+pub async fn a_drain_that_was_cut_before_the_exit_is_zero(world: &World) {
+    let child = start(world, world.spec(&["hold-stdout", "sleep"]));
+    child.cut_drain();
+    let outcome = within("done", child.done()).await.expect("an outcome");
+    assert_eq!(outcome.code(), Some(0));
+    assert!(child.collected_stdout().expect("collected").is_sealed());
+    end(&child).await;
+
+    let probe = world.probe.to_string_lossy();
+    let Some(mut spec) = world.shell_spec(&format!("'{probe}' sleep & read -r go; exit 7")) else {
+        return;
+    };
+    spec.stdin = Stdin::Pipe;
+    let mut child = start(world, spec);
+    let stdin = child.stdin().expect("piped");
+    let line = ready(&child).await;
+    child.cut_drain();
+    let mut done = child.done();
+    assert!(by_now(&mut done).is_none(), "a cut ended the target");
+    drop(stdin);
+    assert_eq!(within("done", done).await.expect("an outcome").code(), Some(7));
+    let stdout = child.collected_stdout().expect("collected");
+    assert!(stdout.is_sealed(), "done has settled, and its stream has not");
+    assert_eq!(stdout.text(), format!("{line}\n"));
+    let holders = within("holders", child.holders()).await.expect("an answer");
+    assert_eq!(!holders.is_empty(), world.guarantees.names_holders, "{holders:?}");
+    end(&child).await;
 }
 
 /// `done` gives the same answer to everybody, at any time.

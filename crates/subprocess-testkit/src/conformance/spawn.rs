@@ -89,6 +89,7 @@ pub async fn item_22_the_handle_of_a_failed_spawn_is_inert(world: &World) {
     }
     assert_eq!(process.pid(), None);
     gone(&process).await;
+    process.cut_drain();
     end(&process).await;
     assert!(process.collected_stdout().expect("collected").is_sealed());
     assert_eq!(done_error(&process).await.kind(), ErrorKind::ProgramNotFound);

@@ -64,6 +64,8 @@ macro_rules! __conformance_checks {
             outcome::item_57_done_settles_at_close
             outcome::item_58_done_settles_when_the_drain_runs_out
             outcome::item_58_a_raw_stream_outlives_the_drain
+            outcome::a_drain_is_cut_short
+            outcome::a_drain_that_was_cut_before_the_exit_is_zero
             outcome::item_59_done_settles_once_for_everybody
             outcome::usage_is_measured_where_promised
             termination::item_61_term_comes_first_and_is_given_time

@@ -73,7 +73,8 @@ impl ProcessDriver for ScriptedDriver {
     }
 
     fn cut_drain(&self) {
-        self.world.with(|core| core.trees[self.tree].cut_drain(&mut core.scene));
+        self.world
+            .with(|core| core.trees[self.tree].cut_drain(&mut core.scene));
     }
 
     fn tree_exited(&self) -> BoxFuture<'static, Result<(), Error>> {

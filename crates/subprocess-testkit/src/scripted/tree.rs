@@ -317,7 +317,7 @@ impl Tree {
     /// Lets the drain run out now, or at the end that is still to come.
     pub(super) fn cut_drain(&mut self, scene: &mut Scene) {
         self.drain = Duration::ZERO;
-        if self.outcome.is_some() {
+        if self.outcome.is_some() && self.done.is_none() {
             scene.agenda.plan(Duration::ZERO, Due::DrainOver(self.index));
         }
     }

@@ -248,6 +248,109 @@ fn item_57_the_drain_runs_out_to_the_millisecond_and_names_the_holder() {
     );
 }
 
+/// A tree whose drain of 1 s has been running for 300 ms.
+fn draining() -> (ScriptedWorld, Process) {
+    let daemon = ScriptedMember::new(12, "daemon").holding(StreamName::Stdout);
+    let (world, process) = one(Script::new()
+        .bears(daemon)
+        .stdout("a")
+        .exits(0)
+        .waits(ms(400))
+        .stdout("b"));
+    world.advance(ms(300));
+    assert!(now(process.done()).is_none());
+    (world, process)
+}
+
+#[test]
+fn a_cut_drain_runs_out_at_the_moment_of_the_cut() {
+    let (world, process) = draining();
+    for _ in 0..3 {
+        process.cut_drain();
+    }
+    assert!(
+        now(process.done()).is_none(),
+        "it was known before the world knew it"
+    );
+    world.advance(Duration::ZERO);
+    assert_eq!(
+        now(process.done()).expect("done").expect("an outcome").code(),
+        Some(0)
+    );
+    // At the time of the late words, and at that of the drain as the spec had it.
+    world.advance(ms(700));
+    let output = process.collected_stdout().expect("collected");
+    assert!(output.is_sealed());
+    assert_eq!(output.text(), "a");
+    let (holders, members) = (process.holders(), process.members());
+    world.advance(ms(1));
+    let holders = now(holders).expect("an answer").expect("holders");
+    assert_eq!(
+        holders.len(),
+        1,
+        "it is named once, however often the drain was cut: {holders:?}"
+    );
+    assert_eq!(now(members).expect("an answer").expect("members").len(), 1);
+    assert_eq!(
+        world.requests()[0].spec.drain,
+        Duration::from_secs(1),
+        "a request is what it was"
+    );
+}
+
+#[test]
+fn a_drain_that_is_not_cut_runs_on_beside_one_that_is() {
+    let (world, cut) = draining();
+    let other = world.spawn(spec("app")).expect("a valid spec");
+    world.advance(Duration::ZERO);
+    cut.cut_drain();
+    world.advance(ms(999));
+    assert!(now(cut.done()).is_some() && now(other.done()).is_none());
+    world.advance(ms(1));
+    assert!(now(other.done()).is_some());
+}
+
+#[test]
+fn a_drain_that_was_cut_before_the_start_is_zero_at_the_exit() {
+    let world = ScriptedWorld::stepped();
+    let daemon = ScriptedMember::new(12, "daemon").holding(StreamName::Stdout);
+    world.program(
+        "app",
+        Script::new()
+            .waits(ms(50))
+            .starts()
+            .bears(daemon)
+            .stdout("all")
+            .waits(ms(50))
+            .exits(4),
+    );
+    let process = world.spawn(spec("app")).expect("a valid spec");
+    process.cut_drain();
+    world.advance(ms(99));
+    assert!(now(process.started()).is_some() && now(process.done()).is_none());
+    world.advance(ms(1));
+    assert_eq!(
+        now(process.done()).expect("done").expect("an outcome").code(),
+        Some(4)
+    );
+    let output = process.collected_stdout().expect("collected");
+    assert_eq!((output.text().as_str(), output.is_sealed()), ("all", true));
+}
+
+#[test]
+fn a_cut_drain_does_not_hide_that_the_owner_was_lost() {
+    let (world, process) = one(Script::new()
+        .wait_for("crash")
+        .loses_ownership("the agent crashed"));
+    process.cut_drain();
+    world.open("crash");
+    world.advance(Duration::ZERO);
+    process.cut_drain();
+    world.run();
+    let error = now(process.done()).expect("done").expect_err("lost");
+    assert_eq!(error.kind(), ErrorKind::OwnershipLost);
+}
+
 #[test]
 fn o5_a_tree_that_cleans_up_is_gone_when_the_last_member_is() {
     let tidy = ScriptedMember::new(5, "tidy").cleaning_up_for(ms(700));

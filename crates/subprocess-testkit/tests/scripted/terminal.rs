@@ -461,6 +461,29 @@ fn an_output_that_somebody_out_of_reach_holds_open_ends_with_the_drain() {
 }
 
 #[test]
+fn an_output_that_is_held_open_ends_when_the_drain_is_cut() {
+    let world = ScriptedWorld::stepped();
+    let holder = ScriptedMember::new(5, "holder")
+        .holding(dsh_subprocess::StreamName::Stdout)
+        .ignoring_term();
+    let mut terminal = open(&world, Script::new().bears(holder).stdout("bye").exits(0));
+    let mut output = terminal.output().expect("not taken yet");
+    world.advance(ms(10));
+    assert!(now(terminal.done()).is_none());
+    terminal.tree().cut_drain();
+    world.advance(Duration::ZERO);
+    assert!(now(terminal.done()).expect("done").expect("an outcome").success());
+    let mut printed = Vec::new();
+    now(output.read_to_end(&mut printed))
+        .expect("the end")
+        .expect("no error");
+    assert_eq!(printed, b"bye");
+    let holders = terminal.tree().holders();
+    world.advance(ms(1));
+    assert_eq!(now(holders).expect("an answer").expect("holders").len(), 1);
+}
+
+#[test]
 fn a_termination_ends_the_calls_in_flight_before_their_answers_arrive() {
     let world = ScriptedWorld::stepped();
     world.set_latency(Duration::from_secs(60));

@@ -46,7 +46,7 @@ pub struct TerminalSpec {
     /// [`MAX_GRACE`](crate::MAX_GRACE). The program has one of its own, which begins when the other members are gone.
     pub grace: Duration,
     /// How long the output goes on, after the program's exit, where another process still holds the terminal open: zero
-    /// to [`MAX_GRACE`](crate::MAX_GRACE).
+    /// to [`MAX_GRACE`](crate::MAX_GRACE). [`Process::cut_drain`](crate::Process::cut_drain) of the tree ends it early.
     pub drain: Duration,
     /// Abandons the allocation when cancelled: nothing is left running then. Once the [`Terminal`](crate::Terminal) is
     /// there the token does nothing any more.

@@ -14,6 +14,7 @@ on_each_tier! {
     o21_many_lines_before_the_exit_are_read_whole,
     o21_a_stubborn_holder_does_not_hold_up_the_end_of_the_output,
     o21_a_stubborn_holder_is_ended_with_the_session,
+    an_output_that_is_held_open_ends_when_the_drain_is_cut,
     o21_a_holder_that_goes_on_printing_does_not_hold_up_the_end_of_the_output,
     o21_a_holder_in_another_session_does_not_hold_up_the_end_of_the_output,
     o12_characters_and_invalid_bytes_pass_as_they_are,
@@ -92,6 +93,28 @@ fn o21_a_stubborn_holder_is_ended_with_the_session(tier: Tier) {
     assert!(plain(&rest).ends_with("last\n"), "{:?}", plain(&rest));
     assert_eq!(outcome, Outcome::Exited { code: 3 });
     case.assert_gone();
+}
+
+/// Neither the drain nor the grace, of 300 s each, is over: it ends because the caller does not wait any longer.
+fn an_output_that_is_held_open_ends_when_the_drain_is_cut(tier: Tier) {
+    let case = Case::new(tier);
+    let mut session = case.open(holder(&case));
+    let [holder] = session.announced("ready")[..] else {
+        panic!("one holder")
+    };
+    session.types("go\n");
+    let exited = within(session.tree().exited()).expect("the outcome is known");
+    assert_eq!(exited, Outcome::Exited { code: 3 });
+    session.tree().cut_drain();
+    let rest = session.rest();
+    assert!(plain(&rest).ends_with("last\n"), "{:?}", plain(&rest));
+    assert_eq!(session.outcome(), exited);
+    assert!(alive(holder), "it has its grace");
+    let holders = within(session.tree().holders()).expect("the table can be read");
+    assert!(
+        holders.iter().any(|held| held.member.pid == Some(holder)),
+        "{holder}: {holders:?}"
+    );
 }
 
 /// It prints for ever, whether anybody reads or not.
