@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::LeftBehindPolicy;
 use crate::error::ShellError;
 use crate::reading::{BackgroundRead, Reading};
-use crate::result::RunResult;
+use crate::result::{Fate, LeftBehind, RunResult};
 use crate::supervision::Supervision;
 
 /// The handle of one command. Clones are the same command.
@@ -32,9 +32,17 @@ pub(crate) struct Command {
     /// Ends the tree. Cancelled once the cause is decided, or by a handle.
     pub(crate) kill: CancellationToken,
     killed: AtomicBool,
-    result: watch::Receiver<Option<Result<RunResult, ShellError>>>,
+    result: watch::Receiver<Option<Told>>,
     ended: watch::Receiver<Option<Ended>>,
     reading: Mutex<Reading>,
+}
+
+/// A result as the command itself keeps it. With a handle in it the command would hold itself, and never go.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) result: Result<RunResult, ShellError>,
+    /// Who goes on, where what was left behind is kept.
+    pub(crate) continues: Option<Vec<Member>>,
 }
 
 /// What the supervision goes by.
@@ -146,9 +154,16 @@ impl Execution {
     ///
     /// Dropping the future stops the waiting only.
     pub async fn result(&self) -> Result<RunResult, ShellError> {
-        settled(self.0.result.clone())
-            .await
-            .unwrap_or_else(|| Err(ShellError::from(unsupervised())))
+        let Some(Told { mut result, continues }) = settled(self.0.result.clone()).await else {
+            return Err(ShellError::from(unsupervised()));
+        };
+        if let (Ok(result), Some(members)) = (&mut result, continues) {
+            result.left_behind = Some(LeftBehind {
+                members,
+                fate: Fate::Continues(self.clone()),
+            });
+        }
+        result
     }
 
     /// Resolves when nothing of it runs any more: the shell has ended, and what it left behind.

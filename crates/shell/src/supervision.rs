@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::LeftBehindPolicy;
 use crate::error::{Partial, ShellError};
-use crate::execution::{Ended, Execution, Plan, Status};
+use crate::execution::{Ended, Execution, Plan, Status, Told};
 use crate::result::{Cause, Collected, Fate, LeftBehind, RunResult};
 
 /// How long the streams' own end is awaited once nobody of the tree is left. The last bytes are in the pipes by then, and whoever
@@ -24,7 +24,7 @@ const LAST_BYTES: Duration = Duration::from_millis(500);
 pub(crate) struct Supervision {
     execution: Execution,
     plan: Plan,
-    result: watch::Sender<Option<Result<RunResult, ShellError>>>,
+    result: watch::Sender<Option<Told>>,
     ended: watch::Sender<Option<Ended>>,
 }
 
@@ -42,7 +42,7 @@ impl Supervision {
     pub(crate) fn new(
         execution: Execution,
         plan: Plan,
-        result: watch::Sender<Option<Result<RunResult, ShellError>>>,
+        result: watch::Sender<Option<Told>>,
         ended: watch::Sender<Option<Ended>>,
     ) -> Self {
         Self {
@@ -109,12 +109,8 @@ impl Supervision {
             && matches!(drained, Drained::LeftOver)
             && !members.is_empty();
         if keeps {
-            let left_behind = LeftBehind {
-                members,
-                fate: Fate::Continues(self.execution.clone()),
-            };
-            let result = self.result_now(Cause::Ended, outcome.clone(), Some(left_behind));
-            self.result.send_replace(Some(Ok(result)));
+            let result = self.result_now(Cause::Ended, outcome.clone(), None);
+            self.tell_result(Ok(result), Some(members));
             let cause = self.until_gone().await;
             let survivors = self.end_tree().await;
             // The shell's own outcome is known; this completes the streams.
@@ -249,10 +245,11 @@ impl Supervision {
             outcome: Err(error.clone()),
             survivors: Vec::new(),
         }));
-        self.result.send_replace(Some(Err(ShellError::Runtime {
+        let error = ShellError::Runtime {
             error,
             partial: Some(Box::new(partial)),
-        })));
+        };
+        self.tell_result(Err(error), None);
     }
 
     /// Tells the result and the end.
@@ -266,7 +263,11 @@ impl Supervision {
         };
         self.tell_end(cause, &outcome, survivors);
         let result = self.result_now(cause, outcome, left_behind);
-        self.result.send_replace(Some(Ok(result)));
+        self.tell_result(Ok(result), None);
+    }
+
+    fn tell_result(&self, result: Result<RunResult, ShellError>, continues: Option<Vec<Member>>) {
+        self.result.send_replace(Some(Told { result, continues }));
     }
 
     fn tell_end(&self, cause: Cause, outcome: &Outcome, survivors: Vec<Member>) {

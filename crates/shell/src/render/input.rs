@@ -106,7 +106,7 @@ impl Style {
     /// kept, `usize::MAX`.
     ///
     /// They are counted before folding, so that what is left out has an exact place in the stream. Shown, they are at
-    /// most three times as long (see [`fold`](super::fold)), and usually shorter.
+    /// most four times as long (see [`fold`](super::fold)), and usually shorter.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub use self::sequence::LONGEST_SEQUENCE;
 /// * Vertical tab and form feed end the line. A bell, the two shifts and DEL are removed. A terminal ignores the other control
 ///   characters, but in output they separate records or show that it is no text, so each becomes its picture: NUL is ␀.
 ///
-/// The folded text is at most three times as long as the text, in bytes, and has no control character but `\n` and
+/// The folded text is at most four times as long as the text, in bytes, and has no control character but `\n` and
 /// `\t`. Folding it again changes nothing. Text without control characters is returned as it is. Time grows with the
 /// text's length, and memory beside the result is bounded as for a [`Folder`].
 ///
