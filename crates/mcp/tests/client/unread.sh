@@ -1,0 +1,3 @@
+# Never reads its input.
+say ready
+exec sleep 300
