@@ -75,9 +75,9 @@ complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand sh" -l kee
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand sh" -l merge-stderr -d 'Send stderr where stdout goes, in the order the command wrote them'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand sh" -l json -d 'Print one JSON object with every fact instead, in every case'
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand sh" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l http -d 'Listen on this address instead, as in 127.0.0.1:8080 or [::1]:0; port 0 takes a free one' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l http -d 'Listen on this address instead, as in 127.0.0.1:8080; port 0 takes a free one' -r
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l token-file -d 'The file with the token that clients must show; it is made where it is missing [default: mcp-token below $XDG_RUNTIME_DIR/dsh-subprocess or $XDG_STATE_HOME/dsh-subprocess]' -r -F
-complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l allow-origin -d 'Serve pages of this origin in browsers, as in https://example.org:443 or http://localhost:*; may be given several times' -r
+complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l allow-origin -d 'Serve pages of this origin in browsers, named by scheme, host and port; may be given several times' -r
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l allow-host -d 'Answer to this name beside the address itself and localhost, as in build.example.org; may be given several times' -r
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l cwd -d 'Run commands in this directory, unless they name another [default: the current one]' -r -f -a "(__fish_complete_directories)"
 complete -c dsh-subprocess -n "__fish_dsh_subprocess_using_subcommand mcp" -l timeout -d 'End a command after this long that names no timeout' -r

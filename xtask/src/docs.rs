@@ -21,6 +21,8 @@ pub(crate) struct Options {
 const FILES: &[(&str, [&str; 2])] = &[
     ("dsh-subprocess.1", ["man", "main"]),
     ("dsh-subprocess-run.1", ["man", "run"]),
+    ("dsh-subprocess-sh.1", ["man", "sh"]),
+    ("dsh-subprocess-mcp.1", ["man", "mcp"]),
     ("dsh-subprocess-term.1", ["man", "term"]),
     ("dsh-subprocess-exec.1", ["man", "exec"]),
     ("dsh-subprocess-doctor.1", ["man", "doctor"]),

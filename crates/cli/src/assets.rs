@@ -35,6 +35,8 @@ fn command_of(page: Page) -> Command {
     let name = match page {
         Page::Main => return whole,
         Page::Run => "run",
+        Page::Sh => "sh",
+        Page::Mcp => "mcp",
         Page::Term => "term",
         Page::Exec => "exec",
         Page::Doctor => "doctor",

@@ -8,7 +8,8 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::failure::Failure;
 use crate::options::Cli;
 use crate::quantity::one_line;
-use crate::request::Subject;
+use crate::request;
+use crate::sh;
 
 /// What the command line comes to, where it does not come to options.
 pub(crate) enum Instead {
@@ -63,15 +64,23 @@ fn folded(paragraph: &str) -> String {
         .join(" ")
 }
 
+/// A command that was refused, and that is reported as JSON all the same: what it would have run.
+pub(crate) enum Refused {
+    /// By run, or on a terminal.
+    Run(request::Subject),
+    /// By sh.
+    Sh(sh::Subject),
+}
+
 /// The subcommands that report as JSON whatever becomes of them.
-const REPORTING: [&str; 2] = ["run", "term"];
+const REPORTING: [&str; 3] = ["run", "sh", "term"];
 
 /// Tells whether the words ask for a run that is reported as JSON, and names what it would have run.
 ///
 /// For words that do not parse: whoever asked for an object gets one even then. The rules are the parser's own, from the
 /// same definition: an option that takes a value takes the next word, and the first other word begins the command. An
 /// option that there is not may have been meant to take a value, so the next word is not yet the command.
-pub(crate) fn refused_json_run(words: &[OsString]) -> Option<Subject> {
+pub(crate) fn refused_json_run(words: &[OsString]) -> Option<Refused> {
     let mut definition = Cli::command();
     // Adds --help.
     definition.build();
@@ -93,7 +102,10 @@ pub(crate) fn refused_json_run(words: &[OsString]) -> Option<Subject> {
         }
     }
     let argv = words.map(|word| word.as_os_str().into()).collect();
-    asked.then_some(Subject { argv, cwd: None })
+    asked.then(|| match name {
+        "sh" => Refused::Sh(sh::Subject::of_words(argv)),
+        _ => Refused::Run(request::Subject { argv, cwd: None }),
+    })
 }
 
 fn is_option(word: &OsStr) -> bool {
@@ -143,6 +155,12 @@ mod tests {
             ("x term --rows 0", "--rows"),
             ("x term --cols 65536", "65535"),
             ("x term --stdin -", "--stdin"),
+            ("x sh --timeout 5 ls", "--timeout"),
+            ("x sh --no-timeout --timeout 5s ls", "--no-timeout"),
+            ("x sh --spill-max-bytes 1M ls", "--keep-spill"),
+            ("x sh --file f ls", "--file"),
+            ("x sh --max-bytes 0 ls", "--max-bytes"),
+            ("x sh --json", "COMMAND"),
         ] {
             let message = refused(line);
             assert!(
@@ -168,7 +186,13 @@ mod tests {
         assert!(asked("x doctor --json").is_none());
         assert!(asked("x term --rows 0 --json").is_some());
         assert!(asked("x term --record --json a").is_none(), "there it is a value");
-        let subject = asked("x run --bogus --json -- a -b").expect("it asks for JSON");
+        let Some(Refused::Run(subject)) = asked("x run --bogus --json -- a -b") else {
+            panic!("it asks for the JSON of a run");
+        };
         assert_eq!(subject.argv, ["a".into(), "-b".into()]);
+        let Some(Refused::Sh(subject)) = asked("x sh --bogus --json -- ls") else {
+            panic!("it asks for the JSON of a command text");
+        };
+        assert_eq!(subject.command, Some("ls".into()));
     }
 }

@@ -30,6 +30,14 @@ impl Failure {
     pub(crate) fn bad_option(message: impl Into<String>) -> Self {
         Self::new("bad_option", message)
     }
+
+    /// States that a command has ended in a way that nobody can tell.
+    pub(crate) fn status_unknown() -> Self {
+        Self::new(
+            "status_unknown",
+            "the command ended, and its exit status is not known: somebody else took it",
+        )
+    }
 }
 
 impl From<&Error> for Failure {

@@ -1,11 +1,14 @@
 //! The JSON object of a run. `docs/run.schema.json` documents it.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dsh_subprocess::{Holder, Member, Outcome, SignalName, Snapshot, SpillState, whole_characters};
+use dsh_subprocess::{Holder, Member, Outcome, SignalName, Snapshot, SpillState, Usage, whole_characters};
 use serde::Serialize;
 
+use crate::failure::Failure;
 use crate::report::{Cause, Report, StreamReport};
 
 #[derive(Serialize)]
@@ -35,19 +38,19 @@ pub(crate) struct RunObject<'a> {
 }
 
 #[derive(Serialize)]
-struct OutcomeObject<'a> {
+pub(crate) struct OutcomeObject<'a> {
     exit_code: Option<u32>,
     signal: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct ErrorObject<'a> {
+pub(crate) struct ErrorObject<'a> {
     kind: &'a str,
     message: &'a str,
 }
 
 #[derive(Serialize)]
-struct StreamObject {
+pub(crate) struct StreamObject {
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     text_base64: Option<String>,
@@ -67,7 +70,7 @@ struct StreamObject {
 }
 
 #[derive(Serialize)]
-struct MemberObject<'a> {
+pub(crate) struct MemberObject<'a> {
     pid: Option<u32>,
     command: &'a str,
     uncertain: bool,
@@ -81,7 +84,7 @@ struct HolderObject<'a> {
 }
 
 #[derive(Serialize)]
-struct UsageObject {
+pub(crate) struct UsageObject {
     user_ms: Option<u64>,
     system_ms: Option<u64>,
     max_rss_kib: Option<u64>,
@@ -97,8 +100,6 @@ impl<'a> RunObject<'a> {
             .map(|word| Text::new(word.as_bytes()))
             .collect();
         let cwd = report.subject.cwd.as_ref().map(|path| Text::new(path.as_bytes()));
-        let milliseconds =
-            |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Self {
             argv_base64: argv.iter().any(|word| word.base64.is_some()).then(|| {
                 report
@@ -112,14 +113,7 @@ impl<'a> RunObject<'a> {
             cwd_base64: cwd.as_ref().and_then(|path| path.base64.clone()),
             cwd: cwd.map(|path| path.lossy),
             pid: report.pid,
-            outcome: OutcomeObject {
-                exit_code: report.outcome.as_ref().and_then(Outcome::code),
-                signal: report
-                    .outcome
-                    .as_ref()
-                    .and_then(Outcome::signal)
-                    .map(SignalName::as_str),
-            },
+            outcome: OutcomeObject::new(report.outcome.as_ref()),
             cause: match report.cause {
                 Cause::Exited => "exited",
                 Cause::Signaled => "signaled",
@@ -127,10 +121,7 @@ impl<'a> RunObject<'a> {
                 Cause::Aborted => "aborted",
                 Cause::SpawnFailed => "spawn_failed",
             },
-            error: report.failure.as_ref().map(|failure| ErrorObject {
-                kind: &failure.kind,
-                message: &failure.message,
-            }),
+            error: report.failure.as_ref().map(ErrorObject::new),
             stdout: StreamObject::new(&report.stdout, keep_spill),
             stderr: match &report.stderr {
                 Some(stderr) => StreamObject::new(stderr, keep_spill),
@@ -148,19 +139,49 @@ impl<'a> RunObject<'a> {
             survivors: report.survivors.iter().map(MemberObject::new).collect(),
             holders: report.holders.iter().map(HolderObject::new).collect(),
             duration_ms: milliseconds(report.duration),
-            usage: UsageObject {
-                user_ms: report.usage.user.map(milliseconds),
-                system_ms: report.usage.system.map(milliseconds),
-                max_rss_kib: report.usage.peak_memory_bytes.map(|bytes| bytes / 1024),
-            },
+            usage: UsageObject::new(&report.usage),
             recording_stopped: report.recording_stopped.as_deref(),
             exit_status: report.status,
         }
     }
 }
 
+impl<'a> OutcomeObject<'a> {
+    pub(crate) fn new(outcome: Option<&'a Outcome>) -> Self {
+        Self {
+            exit_code: outcome.and_then(Outcome::code),
+            signal: outcome.and_then(Outcome::signal).map(SignalName::as_str),
+        }
+    }
+}
+
+impl<'a> ErrorObject<'a> {
+    pub(crate) fn new(failure: &'a Failure) -> Self {
+        Self {
+            kind: &failure.kind,
+            message: &failure.message,
+        }
+    }
+}
+
+impl UsageObject {
+    pub(crate) fn new(usage: &Usage) -> Self {
+        Self {
+            user_ms: usage.user.map(milliseconds),
+            system_ms: usage.system.map(milliseconds),
+            max_rss_kib: usage.peak_memory_bytes.map(|bytes| bytes / 1024),
+        }
+    }
+}
+
+/// Counts a time as JSON does.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl StreamObject {
-    fn new(stream: &StreamReport, keep_spill: bool) -> Self {
+    /// Describes a stream. `keep_spill` says whether its file outlives the command.
+    pub(crate) fn new(stream: &StreamReport, keep_spill: bool) -> Self {
         let (head, tail) = stream.retained.as_ref().map(shown).unwrap_or_default();
         let shown_bytes = (head.len() + tail.len()) as u64;
         let (head, text) = (Text::new(&head), Text::new(&tail));
@@ -202,7 +223,7 @@ fn shown(retained: &Snapshot) -> (Bytes, Bytes) {
 }
 
 impl<'a> MemberObject<'a> {
-    fn new(member: &'a Member) -> Self {
+    pub(crate) fn new(member: &'a Member) -> Self {
         Self {
             pid: member.pid,
             command: &member.command,
@@ -221,13 +242,13 @@ impl<'a> HolderObject<'a> {
 }
 
 /// Bytes as JSON can hold them: text, and beside it the bytes themselves where text cannot say them.
-struct Text {
-    lossy: String,
-    base64: Option<String>,
+pub(crate) struct Text {
+    pub(crate) lossy: String,
+    pub(crate) base64: Option<String>,
 }
 
 impl Text {
-    fn new(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self {
                 lossy: text.to_owned(),

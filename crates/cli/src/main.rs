@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod assets;
+mod attendance;
 mod command_line;
 mod doctor;
 mod exec;
 mod exit_status;
 mod failure;
 mod json;
+mod mcp;
 mod options;
 mod own_stream;
 mod publish;
@@ -17,6 +19,7 @@ mod quantity;
 mod report;
 mod request;
 mod run;
+mod sh;
 mod signals;
 mod stop;
 mod stream;
@@ -24,17 +27,19 @@ mod supervision;
 mod term;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use dsh_subprocess::{Error, Scrub};
 use dsh_subprocess_local::{LocalRuntime, OwnershipChoice, SessionChoice, diagnose};
 
-use command_line::Instead;
+use command_line::{Instead, Refused};
 use exec::Launcher;
 use failure::Failure;
 use options::{Cli, Command, OwnershipOption};
 use publish::Form;
 use report::Report;
 use run::World;
+use sh::ShReport;
 
 fn main() {
     signals::prepare();
@@ -48,13 +53,12 @@ fn main() {
         Err(Instead::Text(text)) => publish::to_stdout(text.as_bytes()),
         Err(Instead::Usage(text)) => publish::usage(&text),
         Err(Instead::Refusal(failure)) => match command_line::refused_json_run(&words) {
-            Some(subject) => publish::run(
-                &Report::refused(subject, failure),
-                Form::Json {
-                    keep_spill: false,
-                    quiet: false,
-                },
-            ),
+            Some(Refused::Run(subject)) => {
+                publish::run(&Report::refused(subject, failure), Form::REFUSED_JSON)
+            }
+            Some(Refused::Sh(subject)) => {
+                publish::sh(&ShReport::refused(subject, failure), Form::REFUSED_JSON)
+            }
             None => publish::refusal(&failure),
         },
     };
@@ -68,6 +72,14 @@ fn carry_out(command: Command) -> u8 {
             let form = Form::of(&options);
             publish::run(&run::run(*options, local_world), form)
         }
+        Command::Sh(options) => {
+            let form = Form::of_sh(&options);
+            publish::sh(&sh::sh(*options, local_world), form)
+        }
+        Command::Mcp(options) => match mcp::mcp(*options, scrubbed_world) {
+            Ok(status) => status,
+            Err(failure) => publish::refusal(&failure),
+        },
         Command::Term(options) => {
             let form = Form::of_term(&options);
             publish::run(&term::term(*options, local_world), form)
@@ -93,13 +105,18 @@ fn carry_out(command: Command) -> u8 {
 }
 
 fn local_world(ownership: OwnershipOption) -> Result<World, Error> {
+    scrubbed_world(ownership, Scrub::default())
+}
+
+fn scrubbed_world(ownership: OwnershipOption, scrub: Scrub) -> Result<World, Error> {
     let runtime = LocalRuntime::builder()
         .ownership(choice(ownership))
         .reap_orphans(true)
+        .scrub(scrub)
         .build()?;
     let kill_now = runtime.clone();
     Ok(World {
-        runtime: Box::new(runtime),
+        runtime: Arc::new(runtime),
         kill_now: Box::new(move || kill_now.kill_all()),
     })
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::mcp::McpOptions;
 use crate::quantity::{parse_drain, parse_grace, parse_retained, parse_spill_cap, parse_timeout};
+use crate::sh::ShOptions;
 use crate::term::TermOptions;
 
 /// Runs a command and owns its whole process tree: nothing it started is left behind.
@@ -27,6 +29,8 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunOptions>),
+    Sh(Box<ShOptions>),
+    Mcp(Box<McpOptions>),
     Term(Box<TermOptions>),
     Exec(Box<ExecOptions>),
     Doctor(DoctorOptions),
@@ -50,6 +54,10 @@ pub(crate) enum Page {
     Main,
     /// dsh-subprocess-run(1)
     Run,
+    /// dsh-subprocess-sh(1)
+    Sh,
+    /// dsh-subprocess-mcp(1)
+    Mcp,
     /// dsh-subprocess-term(1)
     Term,
     /// dsh-subprocess-exec(1)

@@ -12,6 +12,7 @@ use crate::options::RunOptions;
 use crate::own_stream;
 use crate::quantity::one_line;
 use crate::report::Report;
+use crate::sh::{ShObject, ShOptions, ShReport};
 use crate::term::TermOptions;
 
 /// The most characters of a line on stderr.
@@ -30,6 +31,12 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// How a command line is reported that asks for an object and cannot be carried out.
+    pub(crate) const REFUSED_JSON: Self = Self::Json {
+        keep_spill: false,
+        quiet: false,
+    };
+
     /// Reads what the options of a run say.
     pub(crate) fn of(options: &RunOptions) -> Self {
         Self::new(options.json, options.quiet, options.keep_spill)
@@ -38,6 +45,11 @@ impl Form {
     /// Reads what the options of a session on a terminal say.
     pub(crate) fn of_term(options: &TermOptions) -> Self {
         Self::new(options.json, options.quiet, false)
+    }
+
+    /// Reads what the options of a command text say.
+    pub(crate) fn of_sh(options: &ShOptions) -> Self {
+        Self::new(options.json, false, options.keep_spill)
     }
 
     fn new(json: bool, quiet: bool, keep_spill: bool) -> Self {
@@ -75,10 +87,41 @@ pub(crate) fn run(report: &Report, form: Form) -> u8 {
     }
 }
 
+/// Reports a command text, and returns what to exit with.
+pub(crate) fn sh(report: &ShReport, form: Form) -> u8 {
+    let (written, spills) = match form {
+        Form::Line { .. } => {
+            let shown = report.rendered.as_ref();
+            // In text, what was cut says itself whether it is anywhere.
+            (
+                shown.map_or(0, |text| to_stdout(format!("{text}\n").as_bytes())),
+                false,
+            )
+        }
+        Form::Json { keep_spill, quiet } => {
+            let object = serde_json::to_string(&ShObject::new(report, keep_spill));
+            let text = object.expect("the object has string keys only and no number that JSON cannot hold");
+            (to_stdout(format!("{text}\n").as_bytes()), keep_spill && !quiet)
+        }
+    };
+    if let Some(line) = report.line(spills) {
+        line_to_stderr(&line, false, false);
+    }
+    match written {
+        0 => report.status,
+        failed => failed,
+    }
+}
+
 /// Says why nothing is done, and returns what to exit with.
 pub(crate) fn refusal(failure: &Failure) -> u8 {
     line_to_stderr(&failure.message, false, false);
     failure.status
+}
+
+/// Says something to whoever started this process.
+pub(crate) fn note(text: &str) {
+    line_to_stderr(text, false, false);
 }
 
 /// Shows how this program is called to somebody who called it with nothing.

@@ -46,6 +46,14 @@ pub(crate) fn parse_retained(text: &str) -> Result<usize, String> {
     usize::try_from(size).map_err(|_| "it does not fit into this machine's memory".to_owned())
 }
 
+/// Reads the size of a window in which something must be seen.
+pub(crate) fn parse_window(text: &str) -> Result<usize, String> {
+    match parse_retained(text)? {
+        0 => Err("it must be more than zero".to_owned()),
+        size => Ok(size),
+    }
+}
+
 /// Reads the largest size of a file.
 pub(crate) fn parse_spill_cap(text: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(parse_size(text)?)

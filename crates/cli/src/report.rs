@@ -84,6 +84,19 @@ impl StreamReport {
             spill: reader.spill(),
         }
     }
+
+    /// Says of each stream that was to have a file and has none why that is.
+    pub(crate) fn without_file(stdout: &Self, stderr: Option<&Self>) -> Vec<String> {
+        let stderr = stderr.map(|stream| (StreamName::Stderr, stream));
+        [(StreamName::Stdout, stdout)]
+            .into_iter()
+            .chain(stderr)
+            .filter_map(|(name, stream)| match &stream.spill {
+                SpillState::Withdrawn(why) => Some(format!("{name} is not kept in a file: {why}")),
+                _ => None,
+            })
+            .collect()
+    }
 }
 
 impl Report {
@@ -127,11 +140,7 @@ impl Report {
                 let (cause, failure) = match outcome {
                     Outcome::Exited { .. } => (Cause::Exited, None),
                     Outcome::Signaled { .. } => (Cause::Signaled, None),
-                    Outcome::Unknown => {
-                        let message =
-                            "the command ended, and its exit status is not known: somebody else took it";
-                        (Cause::Exited, Some(Failure::new("status_unknown", message)))
-                    }
+                    Outcome::Unknown => (Cause::Exited, Some(Failure::status_unknown())),
                 };
                 (cause, exit_status::of_outcome(outcome), failure)
             }
@@ -254,14 +263,8 @@ impl Report {
             .iter()
             .map(|failure| failure.message.clone())
             .collect();
-        let stdout = (StreamName::Stdout, &self.stdout);
-        let stderr = self.stderr.iter().map(|stream| (StreamName::Stderr, stream));
-        for (name, stream) in [stdout].into_iter().chain(stderr) {
-            if let SpillState::Withdrawn(why) = &stream.spill
-                && spills
-            {
-                parts.push(format!("{name} is not kept in a file: {why}"));
-            }
+        if spills {
+            parts.extend(StreamReport::without_file(&self.stdout, self.stderr.as_ref()));
         }
         parts.extend(self.recording());
         (!parts.is_empty()).then(|| parts.join(" · "))

@@ -22,7 +22,7 @@ use crate::supervision::{self, Supervision};
 /// A world to run in.
 pub(crate) struct World {
     /// The seam.
-    pub(crate) runtime: Box<dyn SubprocessRuntime>,
+    pub(crate) runtime: Arc<dyn SubprocessRuntime>,
     /// Sends `SIGKILL` to every tree at once.
     pub(crate) kill_now: Box<dyn Fn()>,
 }

@@ -28,7 +28,7 @@ const LAST_WRITE: Duration = Duration::from_secs(1);
 /// # Errors
 ///
 /// Those of the run, and that there is nothing left to run it with.
-pub(crate) fn carry_out(run: impl Future<Output = Result<Report, Failure>>) -> Result<Report, Failure> {
+pub(crate) fn carry_out<R>(run: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
     let executor = tokio::runtime::Builder::new_current_thread()
         // The clock alone: its driver of descriptors and signals panics without a descriptor for it.
         .enable_time()

@@ -10,14 +10,14 @@ use crate::failure::Failure;
 use crate::options::ScrubOption;
 
 /// The scrub, and what is put on top of it.
-pub(super) struct Variables {
-    pub(super) scrub: Scrub,
-    pub(super) overlay: EnvOverlay,
+pub(crate) struct Variables {
+    pub(crate) scrub: Scrub,
+    pub(crate) overlay: EnvOverlay,
 }
 
 impl Variables {
     /// Reads what --scrub and --keep say. What the overlay names already, by --env and --unset, stands.
-    pub(super) fn new(scrub: ScrubOption, keep: Vec<OsString>, overlay: EnvOverlay) -> Result<Self, Failure> {
+    pub(crate) fn new(scrub: ScrubOption, keep: Vec<OsString>, overlay: EnvOverlay) -> Result<Self, Failure> {
         let mut variables = Self {
             scrub: match scrub {
                 ScrubOption::All | ScrubOption::Off => Scrub::default(),

@@ -29,8 +29,8 @@ use crate::options::{ExecOptions, OwnershipOption};
 use crate::request;
 
 pub(crate) use end::mirror;
+pub(crate) use environment::Variables;
 
-use environment::Variables;
 use guardian::Guardian;
 use signals::{Received, Signals};
 use wait::Bell;

@@ -17,7 +17,7 @@ fn run_script(options: &[&str], script: Script) -> Report {
     world.program("p", script);
     run_in(options, move |_| {
         Ok(World {
-            runtime: Box::new(world),
+            runtime: Arc::new(world),
             kill_now: Box::new(|| ()),
         })
     })

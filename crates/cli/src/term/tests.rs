@@ -1,5 +1,6 @@
 //! Sessions in a scripted world: what no machine of this kind shows on demand.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
@@ -22,7 +23,7 @@ fn run_in(world: ScriptedWorld, words: &[&str]) -> Report {
     request.attached = false;
     let make_world = |_| {
         Ok(World {
-            runtime: Box::new(world),
+            runtime: Arc::new(world),
             kill_now: Box::new(|| ()),
         })
     };

@@ -57,6 +57,8 @@ fn version_and_help_are_successes_on_stdout() {
         &["--help"][..],
         &["-h"],
         &["run", "-h"],
+        &["sh", "-h"],
+        &["mcp", "-h"],
         &["term", "-h"],
         &["exec", "-h"],
         &["doctor", "--help"],
@@ -78,7 +80,15 @@ fn completions_know_every_option_in_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let done = case.call(["completions", shell]);
         assert_eq!((done.code(), &done.stderr[..]), (0, ""));
-        for word in ["merge-stderr", "spill-max-bytes", "die-with", "record", "doctor"] {
+        for word in [
+            "merge-stderr",
+            "spill-max-bytes",
+            "no-timeout",
+            "token-file",
+            "die-with",
+            "record",
+            "doctor",
+        ] {
             assert!(done.text().contains(word), "{shell} does not know {word}");
         }
     }
@@ -101,6 +111,8 @@ fn the_manual_has_a_page_for_the_command_and_for_each_subcommand_of_weight() {
             ".TH dsh-subprocess-run 1",
             r"\-\-spill\-max\-bytes",
         ),
+        (&["man", "sh"], ".TH dsh-subprocess-sh 1", r"\-\-no\-timeout"),
+        (&["man", "mcp"], ".TH dsh-subprocess-mcp 1", r"\-\-token\-file"),
         (&["man", "term"], ".TH dsh-subprocess-term 1", r"\-\-record"),
         (&["man", "exec"], ".TH dsh-subprocess-exec 1", r"\-\-die\-with"),
         (&["man", "doctor"], ".TH dsh-subprocess-doctor 1", r"\-\-json"),

@@ -247,6 +247,17 @@ impl Finished {
     /// The one object on stdout. It must be what `docs/run.schema.json` says, with no property that is not there.
     #[track_caller]
     pub(crate) fn object(&self) -> Value {
+        self.object_of(&RUN_SCHEMA)
+    }
+
+    /// The same for `docs/sh.schema.json`.
+    #[track_caller]
+    pub(crate) fn sh_object(&self) -> Value {
+        self.object_of(&SH_SCHEMA)
+    }
+
+    #[track_caller]
+    fn object_of(&self, schema: &jsonschema::Validator) -> Value {
         let mut objects = serde_json::Deserializer::from_slice(&self.stdout).into_iter::<Value>();
         let object = objects.next().expect("there is an object").expect("it is JSON");
         assert!(
@@ -255,7 +266,7 @@ impl Finished {
             self.text()
         );
         assert!(self.stdout.ends_with(b"}\n"));
-        let faults: Vec<_> = SCHEMA
+        let faults: Vec<_> = schema
             .iter_errors(&object)
             .map(|fault| format!("{}: {fault}", fault.instance_path()))
             .collect();
@@ -265,14 +276,17 @@ impl Finished {
     }
 }
 
-/// The schema, closed: a property that is missing in the document is a fault of the document.
-static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.schema.json");
+static RUN_SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| schema("run.schema.json"));
+static SH_SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| schema("sh.schema.json"));
+
+/// Reads a schema and closes it: a property that is missing in the document is a fault of the document.
+fn schema(name: &str) -> jsonschema::Validator {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read(path).expect("the schema is there");
     let mut schema: Value = serde_json::from_slice(&text).expect("the schema is JSON");
     close(&mut schema);
     jsonschema::draft202012::new(&schema).expect("the schema is one")
-});
+}
 
 fn close(schema: &mut Value) {
     match schema {
