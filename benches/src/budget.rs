@@ -95,6 +95,9 @@ const BUDGETS: &[Budget] = &[
     budget(Row::PtyIdle200, All, Field::DescriptorsPerChild, AtMost(3.0)),
     budget(Row::PtyIdle200, Reaper, Field::WardenKib, AtMost(150.0)),
     budget(Row::PtyInspect, All, Field::MedianMicros, AtMost(500.0)),
+    budget(Row::ShellCall, All, Field::FloorRatio, AtMost(1.25)),
+    budget(Row::McpCall, All, Field::FloorRatio, AtMost(1.5)),
+    budget(Row::ShellC64, All, Field::FloorRatio, AtLeast(0.8)),
 ];
 
 impl Budget {

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::options::Row;
 use crate::peers::FORKING;
 use crate::turns::Contender;
-use crate::{collect, concurrent, linger, spawn, terminal, terminate};
+use crate::{collect, concurrent, linger, shell, spawn, terminal, terminate};
 
 /// Takes one sample.
 pub(crate) type Sampler = Box<dyn FnMut() -> Result<f64>>;
@@ -49,6 +49,8 @@ fn candidates(row: Row) -> Result<Vec<Candidate>> {
         Row::PtyEcho => terminal::echo::candidates()?,
         Row::PtyBulkCooked | Row::PtyBulkRaw => terminal::bulk::candidates(row)?,
         Row::PtyInspect => terminal::inspect::candidates(),
+        Row::ShellCall | Row::McpCall => shell::call::candidates(row),
+        Row::ShellC64 => shell::concurrent::candidates(),
         Row::Idle1000 | Row::HostDeath | Row::PtyIdle200 => Vec::new(),
     })
 }

@@ -16,7 +16,7 @@ use crate::statistics::median;
 use crate::turns::{Effort, take};
 
 /// Children per sample.
-const CHILDREN: usize = 256;
+pub(crate) const CHILDREN: usize = 256;
 
 const EFFORT: Effort = Effort {
     warm_up: 1,
@@ -36,7 +36,7 @@ fn at_once(row: Row) -> usize {
 }
 
 /// Makes a sampler of how many children per second `run` completes.
-fn rate(mut run: impl FnMut() -> Result<()>) -> impl FnMut() -> Result<f64> {
+pub(crate) fn rate(mut run: impl FnMut() -> Result<()>) -> impl FnMut() -> Result<f64> {
     move || {
         let started = Instant::now();
         run()?;
@@ -79,18 +79,18 @@ pub(crate) fn candidates(row: Row) -> Vec<Candidate> {
 
 /// Measures a row.
 pub(crate) fn measure(row: Row, rounds: Option<NonZeroUsize>) -> Result<Vec<Finding>> {
-    let taken = better_floor(take(candidate::alone(row)?, EFFORT.asked(rounds))?);
+    let taken = better_floor(take(candidate::alone(row)?, EFFORT.asked(rounds))?, FLOOR_ON_TWO);
     Ok(of_samples(row, Unit::PerSecond, &taken))
 }
 
-/// Leaves the better of the two floors, as the floor.
-fn better_floor(mut taken: Vec<(Name, Vec<f64>)>) -> Vec<(Name, Vec<f64>)> {
-    let two = taken.iter().position(|(name, _)| *name == FLOOR_ON_TWO);
-    if let Some((_, on_two)) = two.map(|two| taken.remove(two))
-        && let Some((_, on_one)) = taken.iter_mut().find(|(name, _)| *name == Name::FLOOR)
-        && median(&on_two) > median(on_one)
+/// Leaves the better of the floor and another one, as the floor.
+pub(crate) fn better_floor(mut taken: Vec<(Name, Vec<f64>)>, other: Name) -> Vec<(Name, Vec<f64>)> {
+    let at = taken.iter().position(|(name, _)| *name == other);
+    if let Some((_, other)) = at.map(|at| taken.remove(at))
+        && let Some((_, floor)) = taken.iter_mut().find(|(name, _)| *name == Name::FLOOR)
+        && median(&other) > median(floor)
     {
-        *on_one = on_two;
+        *floor = other;
     }
     taken
 }
@@ -107,7 +107,7 @@ mod tests {
                 (FLOOR_ON_TWO, vec![two]),
                 (Name::peer("p"), vec![9.0]),
             ];
-            let left = better_floor(taken);
+            let left = better_floor(taken, FLOOR_ON_TWO);
             assert_eq!(left[0], (Name::FLOOR, vec![better]));
             assert_eq!(left.len(), 2);
         }

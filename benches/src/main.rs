@@ -21,6 +21,7 @@ mod options;
 mod peers;
 mod project;
 mod report;
+mod shell;
 mod spawn;
 mod statistics;
 mod terminal;
@@ -72,6 +73,8 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
             Row::PtyBulkCooked | Row::PtyBulkRaw => terminal::bulk::measure(row, options.rounds),
             Row::PtyIdle200 => idle::terminals::measure(),
             Row::PtyInspect => terminal::inspect::measure(options.rounds),
+            Row::ShellCall | Row::McpCall => shell::call::measure(row, options.rounds),
+            Row::ShellC64 => shell::concurrent::measure(options.rounds),
         }?;
         budget::judge(&mut found);
         if options.json {

@@ -58,6 +58,10 @@ pub(crate) enum Row {
     #[value(name = "pty-idle-200")]
     PtyIdle200,
     PtyInspect,
+    ShellCall,
+    McpCall,
+    #[value(name = "shell-c64")]
+    ShellC64,
 }
 
 impl Row {
@@ -82,6 +86,9 @@ impl Row {
             Self::PtyBulkRaw => "pty-bulk-raw",
             Self::PtyIdle200 => "pty-idle-200",
             Self::PtyInspect => "pty-inspect",
+            Self::ShellCall => "shell-call",
+            Self::McpCall => "mcp-call",
+            Self::ShellC64 => "shell-c64",
         }
     }
 }

@@ -35,7 +35,7 @@ const LARGE_HOST_GIB: usize = 4;
 const NEEDED_GIB: usize = 2 * LARGE_HOST_GIB + 1;
 
 /// Makes a sampler of how long `run` takes, in microseconds.
-fn timed(mut run: impl FnMut() -> Result<()>) -> impl FnMut() -> Result<f64> {
+pub(crate) fn timed(mut run: impl FnMut() -> Result<()>) -> impl FnMut() -> Result<f64> {
     move || {
         let started = Instant::now();
         run()?;

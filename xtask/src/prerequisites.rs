@@ -50,12 +50,16 @@ pub(crate) const SETPRIV: Program = Program::new("setpriv", "util-linux");
 /// Installs what the Node.js package is built and tested with.
 pub(crate) const NPM: Program = Program::new("npm", "npm");
 
+/// What Python makes an environment of its own with. Debian has it apart from the interpreter.
+pub(crate) const VENV: &[&str] = &["python3-venv"];
+
 /// What the tests themselves run, beside the `probe` of this workspace. A test that runs another program adds it here.
 pub(crate) const TEST_PROGRAMS: &[Program] = &[
     Program::new("bash", "bash"),
     Program::new("sh", "dash"),
     Program::new("env", "coreutils"),
     Program::new("gdb", "gdb"),
+    Program::new("git", "git"),
     Program::new("grep", "grep"),
     Program::new("less", "less"),
     Program::new("mount", "mount"),

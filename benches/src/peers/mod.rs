@@ -49,19 +49,19 @@ pub(crate) const PEERS: [(Name, Make); 5] = [
 pub(crate) const FORKING: [Name; 3] = [TokioProcess::WITH_SESSION, ProcessWrap::NAME, Processkit::NAME];
 
 /// An executor as a program that runs one child at a time has it: on the caller's own thread.
-fn one_thread() -> Result<tokio::runtime::Runtime> {
+pub(crate) fn one_thread() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?)
 }
 
 /// An executor with its usual threads, one per core.
-fn many_threads() -> Result<tokio::runtime::Runtime> {
+pub(crate) fn many_threads() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
 /// Runs `times` tasks, at most `at_once` at the same time.
-fn tasks<Task>(
+pub(crate) fn tasks<Task>(
     executor: &tokio::runtime::Runtime,
     times: usize,
     at_once: usize,
@@ -87,7 +87,7 @@ where
     })
 }
 
-fn require_success(status: std::process::ExitStatus) -> Result<()> {
+pub(crate) fn require_success(status: std::process::ExitStatus) -> Result<()> {
     ensure!(status.success(), "the child ended with {status}");
     Ok(())
 }

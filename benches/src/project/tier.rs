@@ -25,7 +25,7 @@ impl Tier {
     }
 
     /// Returns what is asked of a runtime that is to have it.
-    pub(super) fn choice(self) -> OwnershipChoice {
+    pub(crate) fn choice(self) -> OwnershipChoice {
         match self {
             Self::Cgroup => OwnershipChoice::Cgroup,
             Self::Reaper => OwnershipChoice::Reaper,

@@ -113,6 +113,7 @@ pub struct JobInfo {
 #[non_exhaustive]
 pub struct JobRead {
     /// The job as it stood before the streams were read: where it is settled here, nothing was added to them any more.
+    /// The exception is one that failed and could not be ended, whose streams are not [sealed](StreamDelta::sealed).
     pub info: JobInfo,
     /// A part of each stream, in the order in which the work named them.
     pub streams: Vec<StreamDelta>,

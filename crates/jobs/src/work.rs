@@ -36,7 +36,8 @@ pub trait Work: Send + Sync + 'static {
     /// [`Failed`](crate::JobStatus::Failed), and so does a panic.
     ///
     /// After a success the registry waits for the streams to be sealed before anybody is told, so that a read made
-    /// after the settlement was seen misses nothing. A work that can fail seals its streams before it says so.
+    /// after the settlement was seen misses nothing. A work that fails seals its streams before it says so, unless the
+    /// failure is that it cannot: then what still comes is read as before, and nobody is told of it.
     fn settled(&self) -> BoxFuture<'static, Result<Settlement, ForeignError>>;
 }
 

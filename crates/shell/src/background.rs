@@ -65,6 +65,12 @@ impl Work for Execution {
                 let names: Vec<String> = ended.survivors.iter().map(ToString::to_string).collect();
                 detail = format!("{detail}; could not be ended: {}", names.join(", "));
             }
+            // A process that nobody can end, or nobody watches any more, may hold the output open for ever. The registry
+            // waits for the end of the output after a success only.
+            let out_of_control = ended.outcome.is_err() || !ended.survivors.is_empty();
+            if out_of_control && execution.outputs().iter().any(|(_, reader)| !reader.is_sealed()) {
+                return Err(detail.into());
+            }
             Ok(Settlement {
                 status: if ended.status == Status::Completed {
                     Settled::Completed

@@ -3,12 +3,14 @@
 use dsh_subprocess::{EnvOverlay, WorldString};
 
 /// What a program needs to know to speak to a model: no colours, no pager, no editor, no prompt.
-const SET: [(&str, &str); 11] = [
+const SET: [(&str, &str); 12] = [
     ("NO_COLOR", "1"),
     ("TERM", "dumb"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    // Empty is nobody to ask. Where it is not there at all, git asks the program that its configuration names.
+    ("GIT_ASKPASS", ""),
     // `false` fails at once, and what called it says that its editor did.
     ("EDITOR", "false"),
     ("VISUAL", "false"),
@@ -19,7 +21,7 @@ const SET: [(&str, &str); 11] = [
 ];
 
 /// What would open a window to ask in, or colour what nobody sees.
-const REMOVED: [&str; 4] = ["SSH_ASKPASS", "GIT_ASKPASS", "FORCE_COLOR", "CLICOLOR_FORCE"];
+const REMOVED: [&str; 3] = ["SSH_ASKPASS", "FORCE_COLOR", "CLICOLOR_FORCE"];
 
 /// Returns the variables that every command gets unless its deployment or its caller says otherwise.
 ///

@@ -154,7 +154,11 @@ impl Execution {
     ///
     /// Dropping the future stops the waiting only.
     pub async fn result(&self) -> Result<RunResult, ShellError> {
-        let Some(Told { mut result, continues }) = settled(self.0.result.clone()).await else {
+        let Some(Told {
+            mut result,
+            continues,
+        }) = settled(self.0.result.clone()).await
+        else {
             return Err(ShellError::from(unsupervised()));
         };
         if let (Ok(result), Some(members)) = (&mut result, continues) {

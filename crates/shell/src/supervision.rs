@@ -72,7 +72,11 @@ impl Supervision {
         tokio::select! {
             // What has ended was not ended by us, however late this task is.
             biased;
-            outcome = exited => (Some(outcome), Cause::Ended),
+            outcome = exited => {
+                // The runtime ends the tree at once when a handle asks for it, so that end may be here before the request is.
+                let ended_by_us = command.kill.is_cancelled();
+                (Some(outcome), if ended_by_us { Cause::Aborted } else { Cause::Ended })
+            }
             () = self.plan.cancel.cancelled() => (None, Cause::Aborted),
             () = command.kill.cancelled() => (None, Cause::Aborted),
             () = self.deadline() => (None, Cause::TimedOut),

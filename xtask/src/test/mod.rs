@@ -2,6 +2,7 @@
 
 mod fresh_project;
 mod lints;
+mod mcp_peers;
 mod nobody;
 mod node_package;
 mod other_targets;

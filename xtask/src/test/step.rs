@@ -5,8 +5,8 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use super::{fresh_project, lints, nobody, node_package, other_targets, unprivileged};
-use crate::prerequisites::{DENY, NEXTEST, NPM, Prerequisite, SETPRIV, TEST_PROGRAMS};
+use super::{fresh_project, lints, mcp_peers, nobody, node_package, other_targets, unprivileged};
+use crate::prerequisites::{DENY, NEXTEST, NPM, Prerequisite, SETPRIV, TEST_PROGRAMS, VENV};
 use crate::workspace::Workspace;
 use crate::{check, command, docs};
 
@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Fresh,
     /// The Node.js package: its types, its tests on each version, and its tarballs in a project of their own
     Node,
+    /// The MCP server, by clients that others wrote: two SDKs, the inspector and the conformance suite
+    Mcp,
     /// The manual pages and completions in docs/cli: `cargo xtask docs --check`
     Pages,
     /// The examples in the documentation
@@ -75,6 +77,10 @@ impl Step {
                 let own = [Prerequisite::Program(&NPM), Prerequisite::Program(&SETPRIV)];
                 test_programs().chain(own).collect()
             }
+            Self::Mcp => {
+                let own = [Prerequisite::Program(&NPM), Prerequisite::Packages(VENV)];
+                test_programs().chain(own).collect()
+            }
             Self::Targets => other_targets::prerequisites(workspace),
             Self::Rooms | Self::Pages | Self::Doctest | Self::Rustdoc => Vec::new(),
         }
@@ -113,6 +119,7 @@ impl Step {
             Self::Unprivileged => unprivileged::run(workspace),
             Self::Fresh => fresh_project::run(workspace),
             Self::Node => node_package::run(workspace),
+            Self::Mcp => mcp_peers::run(workspace),
             Self::Pages => docs::check(workspace),
             Self::Doctest => command::run(&mut cargo(&["test", "--workspace", "--doc"])),
             // The command and the seam have one name for rustdoc: the seam's pages come second, and stay.

@@ -71,7 +71,7 @@ pub(super) fn collect(
     Ok(())
 }
 
-fn peak_memory_kib() -> Result<u64, Box<dyn Error>> {
+pub(super) fn peak_memory_kib() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status
         .lines()

@@ -16,6 +16,7 @@ mod peculiar;
 mod report;
 mod reuse;
 mod run;
+mod shell;
 mod stay;
 mod steps;
 mod terminal;
@@ -96,6 +97,9 @@ pub(crate) fn host(args: Vec<String>) -> Answer {
         "terminal-mortal" => terminal::mortal(&runtime, &report, &args)?,
         "page-faults" => costs::page_faults(&runtime, &report, &args)?,
         "collect" => costs::collect(&runtime, &report, &args)?,
+        "shell" => shell::shell(&runtime, &report, &args)?,
+        "shell-at-once" => shell::at_once(&runtime, &report, &args)?,
+        "shell-job" => shell::job(&runtime, &report, &args)?,
         other => return Err(format!("there is no scenario named `{other}`").into()),
     }
     drop(leaked);

@@ -26,6 +26,10 @@ const OF_NOBODY: &str = "22";
 /// ended from within.
 const BOUND: &str = "900";
 
+/// Runs the specs of the package in whose directory Node.js is started. The configuration is loaded as it is: any other loader
+/// writes a file beside it, where not everybody may.
+pub(super) const VITEST: [&str; 3] = ["node_modules/vitest/vitest.mjs", "run", "--configLoader=native"];
+
 /// Builds the package and everything that proves it.
 pub(super) fn run(workspace: &Workspace) -> Result<()> {
     let package = node::directory(workspace)?;
@@ -35,8 +39,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<()> {
         command::run(check.current_dir(&package).args(["--project", configuration]))?;
     }
 
-    let versions = package.join("node-versions");
-    node::install(&versions)?;
+    let versions = versions(workspace)?;
     for version in VERSIONS {
         println!("\n--> the specs on Node.js {version}");
         let mut specs = Command::new("timeout");
@@ -58,8 +61,15 @@ pub(super) fn run(workspace: &Workspace) -> Result<()> {
     consumer::run(workspace, &package, &programs)
 }
 
+/// Installs the versions, and returns where they are.
+pub(super) fn versions(workspace: &Workspace) -> Result<PathBuf> {
+    let versions = node::directory(workspace)?.join("node-versions");
+    node::install(&versions)?;
+    Ok(versions)
+}
+
 /// The program of that version for this machine.
-fn program(versions: &Path, version: &str) -> Result<PathBuf> {
+pub(super) fn program(versions: &Path, version: &str) -> Result<PathBuf> {
     let architecture = match std::env::consts::ARCH {
         "aarch64" => "arm64",
         "x86_64" => "x64",
@@ -72,8 +82,7 @@ fn program(versions: &Path, version: &str) -> Result<PathBuf> {
 fn specs_of(program: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["--kill-after=30", BOUND].map(Into::into).into();
     arguments.push(program.into());
-    // As it is: any other loader writes a file beside the configuration, where not everybody may.
-    arguments.extend(["node_modules/vitest/vitest.mjs", "run", "--configLoader=native"].map(Into::into));
+    arguments.extend(VITEST.map(Into::into));
     arguments
 }
 

@@ -1,0 +1,298 @@
+//! A session over two byte streams: a message on each line.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::client::{BadLine, BadLineCause, Decoded, Envelope, Line, Lines, decode};
+
+/// How many messages may wait for a client that does not read. Whoever wants to send one more waits.
+const QUEUED_MESSAGES: usize = 16;
+
+/// How long the last messages may take on their way to a client that does not read.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Both directions of one session.
+///
+/// A line that is no message, or longer than the cap, is answered and skipped, and the session goes on. Writing is done by
+/// a task, so that an answer whose sender is dropped half-way is written whole all the same.
+pub(super) struct LineTransport<R> {
+    read: BufReader<Pin<Box<R>>>,
+    lines: Lines,
+    cap: usize,
+    /// An answer to a bad line that did not find room yet.
+    answer: Option<Bytes>,
+    outgoing: Option<mpsc::Sender<Outgoing>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+/// A line to be written, and who wants to know when it is.
+struct Outgoing {
+    line: Bytes,
+    written: Option<oneshot::Sender<io::Result<()>>>,
+}
+
+impl<R: AsyncRead + Send> LineTransport<R> {
+    /// Takes lines of at most `cap` bytes for messages.
+    pub(super) fn new(read: R, write: impl AsyncWrite + Send + 'static, cap: usize) -> Self {
+        let (outgoing, queue) = mpsc::channel(QUEUED_MESSAGES);
+        Self {
+            read: BufReader::new(Box::pin(read)),
+            lines: Lines::new(cap),
+            cap,
+            answer: None,
+            outgoing: Some(outgoing),
+            writer: Some(tokio::spawn(write_all(write, queue))),
+        }
+    }
+
+    /// Gives the next line, or `None` at the end of the input or where it cannot be read.
+    ///
+    /// Dropping the future loses nothing: what was consumed is in `lines`.
+    async fn line(&mut self) -> Option<Line> {
+        loop {
+            let mut available = match self.read.fill_buf().await {
+                Ok([]) => return self.lines.finish(),
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tracing::warn!(%error, "the client's messages cannot be read any more");
+                    return None;
+                }
+            };
+            let before = available.len();
+            let line = self.lines.feed(&mut available);
+            let consumed = before - available.len();
+            self.read.consume(consumed);
+            if line.is_some() {
+                return line;
+            }
+        }
+    }
+
+    /// Answers a bad line. Dropping the future loses nothing either.
+    async fn send_answer(&mut self) {
+        let Some(outgoing) = &self.outgoing else {
+            self.answer = None;
+            return;
+        };
+        if self.answer.is_some()
+            && let Ok(room) = outgoing.reserve().await
+            && let Some(line) = self.answer.take()
+        {
+            room.send(Outgoing { line, written: None });
+        }
+        self.answer = None;
+    }
+}
+
+impl<R: AsyncRead + Send> Transport<RoleServer> for LineTransport<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let outgoing = self.outgoing.clone();
+        async move {
+            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let line = encoded(&message)?;
+            let (written, result) = oneshot::channel();
+            let outgoing = outgoing.ok_or_else(closed)?;
+            let message = Outgoing {
+                line,
+                written: Some(written),
+            };
+            outgoing.send(message).await.map_err(|_| closed())?;
+            result.await.map_err(|_| closed())?
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            self.send_answer().await;
+            let line = self.line().await?;
+            match decode::<ClientJsonRpcMessage>(&line) {
+                Decoded::Message(message) => return Some(message),
+                Decoded::Blank => {}
+                Decoded::Bad(bad) => {
+                    tracing::warn!(%bad, "a line was skipped");
+                    self.answer = answer(&line, &bad, self.cap).and_then(|answer| encoded(&answer).ok());
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outgoing = None;
+        let Some(mut writer) = self.writer.take() else {
+            return Ok(());
+        };
+        if tokio::time::timeout(CLOSING, &mut writer).await.is_err() {
+            // The client does not read. What it would have read is given up.
+            writer.abort();
+        }
+        Ok(())
+    }
+}
+
+impl<R> Drop for LineTransport<R> {
+    fn drop(&mut self) {
+        if let Some(writer) = &self.writer {
+            writer.abort();
+        }
+    }
+}
+
+impl<R> fmt::Debug for LineTransport<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LineTransport")
+    }
+}
+
+/// Writes lines until nobody has any more, or one cannot be written.
+async fn write_all(write: impl AsyncWrite + Send, mut queue: mpsc::Receiver<Outgoing>) {
+    let mut write = Box::pin(write);
+    while let Some(Outgoing { line, written }) = queue.recv().await {
+        let result = async {
+            write.write_all(&line).await?;
+            write.flush().await
+        }
+        .await;
+        let failed = result.is_err();
+        if let Some(written) = written {
+            // Whoever sent it need not wait for it any more.
+            let _ = written.send(result);
+        }
+        if failed {
+            return;
+        }
+    }
+    // The last word was said; a client that is gone does not hear it.
+    let _ = write.shutdown().await;
+}
+
+fn encoded(message: &ServerJsonRpcMessage) -> io::Result<Bytes> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line.into())
+}
+
+/// Answers a bad line as JSON-RPC says: what is no JSON is a parse error, what is none of its messages is no valid request,
+/// and nothing is said of notifications and answers.
+fn answer(line: &Line, bad: &BadLine, cap: usize) -> Option<ServerJsonRpcMessage> {
+    let envelope = match line {
+        Line::Whole(bytes) => Envelope::of(bytes),
+        Line::Long(long) => long.envelope.clone(),
+    };
+    let id: Option<RequestId> = envelope.id.clone().filter(|_| envelope.method);
+    let error = match bad.cause {
+        BadLineCause::TooLong => {
+            if envelope.answers().is_some() {
+                return None;
+            }
+            let text = format!("a message of {} bytes is longer than {cap} bytes", bad.length);
+            ErrorData::invalid_request(text, None)
+        }
+        BadLineCause::NotAMessage => {
+            if id.is_none() && (envelope.method || envelope.answers().is_some()) {
+                return None;
+            }
+            let text =
+                "the line is JSON, and no request, notification or response; batches are not supported";
+            ErrorData::invalid_request(text, None)
+        }
+        BadLineCause::NotUtf8 => ErrorData::parse_error("the line is not UTF-8", None),
+        _ => ErrorData::parse_error("the line is no JSON", None),
+    };
+    Some(ServerJsonRpcMessage::error(error, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\n";
+
+    /// Receives one message from what a client wrote, and returns what was answered meanwhile.
+    async fn answers(input: Vec<u8>, cap: usize) -> Vec<Value> {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        let mut transport = LineTransport::new(io::Cursor::new([input, PING.to_vec()].concat()), ours, cap);
+        let message = transport.receive().await.expect("the session goes on");
+        assert!(
+            matches!(message, ClientJsonRpcMessage::Request(request) if request.id == RequestId::Number(9))
+        );
+        transport.close().await.expect("it is closed");
+        let mut written = String::new();
+        theirs.read_to_string(&mut written).await.expect("it is read");
+        written
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+            .collect()
+    }
+
+    fn code(answer: &Value) -> (Value, Value) {
+        (answer["error"]["code"].clone(), answer["id"].clone())
+    }
+
+    #[tokio::test]
+    async fn what_is_no_json_is_a_parse_error() {
+        for line in [&b"hello\n"[..], b"{\"jsonrpc\":\n", b"\xff\xfe\n"] {
+            let answers = answers(line.to_vec(), 1000).await;
+            assert_eq!(answers.len(), 1);
+            assert_eq!(code(&answers[0]), (json!(-32700), Value::Null));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_none_is_answered_by_its_id() {
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"tools/call\",\"params\":[1]}\n".to_vec();
+        let answers = answers(line, 1000).await;
+        assert_eq!(code(&answers[0]), (json!(-32600), json!("x")));
+    }
+
+    #[tokio::test]
+    async fn a_line_beyond_the_cap_is_answered_by_its_id_and_skipped() {
+        let long = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"x\":\"{}\"}}}}\n",
+            "y".repeat(100_000)
+        );
+        let answers = answers(long.into_bytes(), 1000).await;
+        assert_eq!(answers.len(), 1);
+        assert_eq!(code(&answers[0]), (json!(-32600), json!(7)));
+        let text = answers[0]["error"]["message"].as_str().expect("a text");
+        assert!(text.ends_with("is longer than 1000 bytes"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn empty_lines_and_unknown_notifications_are_not_answered() {
+        let input = b"\n\r\n  \n{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":7}\n".to_vec();
+        assert_eq!(answers(input, 1000).await, Vec::<Value>::new());
+    }
+
+    #[tokio::test]
+    async fn garbage_from_a_client_that_does_not_read_is_read_no_further() {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (garbage, mut client) = tokio::io::duplex(1 << 10);
+        let mut transport = LineTransport::new(garbage, ours, 1000);
+        let flood = tokio::spawn(async move { while client.write_all(b"garbage\n").await.is_ok() {} });
+        let idle = tokio::time::timeout(Duration::from_millis(300), transport.receive()).await;
+        assert!(idle.is_err(), "there is no message");
+        assert!(!flood.is_finished(), "the flood waits");
+        drop(transport);
+        flood.await.expect("it ends with the session");
+        drop(theirs);
+    }
+}
