@@ -66,7 +66,7 @@ pub enum Status {
     Running,
     /// It ended by itself, with whatever exit code.
     Completed,
-    /// A signal ended it, its caller did, or it never started.
+    /// A signal ended it, its caller did (from the [`kill`](Execution::kill) on, while its tree ends), or it never started.
     Killed,
 }
 
@@ -134,11 +134,10 @@ impl Execution {
 
     /// Tells how far it has come.
     pub fn status(&self) -> Status {
-        if self.0.killed.load(Ordering::Acquire) {
-            return Status::Killed;
-        }
         match &*self.0.ended.borrow() {
+            // A kill that came with the end, and was too late, changes nothing.
             Some(ended) => ended.status,
+            None if self.was_killed() => Status::Killed,
             None => Status::Running,
         }
     }

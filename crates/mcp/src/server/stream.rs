@@ -104,23 +104,28 @@ impl<R: AsyncRead + Send> Transport<RoleServer> for LineTransport<R> {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let outgoing = self.outgoing.clone();
         async move {
-            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
             let line = encoded(&message)?;
             let (written, result) = oneshot::channel();
-            let outgoing = outgoing.ok_or_else(closed)?;
+            let outgoing = outgoing.ok_or_else(broken)?;
             let message = Outgoing {
                 line,
                 written: Some(written),
             };
-            outgoing.send(message).await.map_err(|_| closed())?;
-            result.await.map_err(|_| closed())?
+            outgoing.send(message).await.map_err(|_| broken())?;
+            result.await.map_err(|_| broken())?
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.send_answer().await;
-            let line = self.line().await?;
+            let unheard = self.outgoing.clone();
+            let line = tokio::select! {
+                line = self.line() => line?,
+                // Nothing that is written arrives any more, so nobody is there to answer.
+                () = closed(unheard.as_ref()) => return None,
+            };
             match decode::<ClientJsonRpcMessage>(&line) {
                 Decoded::Message(message) => return Some(message),
                 Decoded::Blank => {}
@@ -179,6 +184,14 @@ async fn write_all(write: impl AsyncWrite + Send, mut queue: mpsc::Receiver<Outg
     }
     // The last word was said; a client that is gone does not hear it.
     let _ = write.shutdown().await;
+}
+
+/// Resolves once the output cannot be written any more.
+async fn closed(outgoing: Option<&mpsc::Sender<Outgoing>>) {
+    match outgoing {
+        Some(outgoing) => outgoing.closed().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn encoded(message: &ServerJsonRpcMessage) -> io::Result<Bytes> {
@@ -280,6 +293,21 @@ mod tests {
     async fn empty_lines_and_unknown_notifications_are_not_answered() {
         let input = b"\n\r\n  \n{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":7}\n".to_vec();
         assert_eq!(answers(input, 1000).await, Vec::<Value>::new());
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_when_its_output_cannot_be_written() {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (input, mut client) = tokio::io::duplex(1 << 10);
+        let mut transport = LineTransport::new(input, ours, 1000);
+        drop(theirs);
+        client.write_all(b"hello\n").await.expect("it is read");
+        // What it is answered cannot be written; the input goes on.
+        assert!(transport.receive().await.is_none());
+        client
+            .write_all(b"hello\n")
+            .await
+            .expect("the input was not closed");
     }
 
     #[tokio::test]

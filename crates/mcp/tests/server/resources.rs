@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::ResourceContents;
+use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 use super::fixture::{Client, Served, structured};
@@ -217,6 +217,33 @@ async fn a_jobs_output_is_paged_while_it_grows() {
             .await,
     );
     assert_eq!(done["stdout"]["uri"], uri);
+    client.close().await;
+    served.finish().await;
+}
+
+/// A line that is too long to be shown is nowhere in the answer, and no file has it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_that_is_clipped_is_kept_whole() {
+    let served = Served::new();
+    let client = served.connect().await;
+    let command = "printf '[%09990d]\\n' 0; echo short >&2";
+    let result = client.call("bash", json!({ "command": command })).await;
+    let facts = structured(&result);
+    assert_eq!(
+        (&facts["stdout"]["total_bytes"], &facts["stdout"]["omitted_bytes"]),
+        (&json!(9993), &json!(0))
+    );
+    let shown = facts["stdout"]["text"].as_str().expect("a text");
+    assert!(shown.contains(" of 9992 bytes of this line left out"), "{shown}");
+    let [_, ContentBlock::ResourceLink(link)] = result.content.as_slice() else {
+        panic!("a text and a link: {:?}", result.content);
+    };
+    assert_eq!(facts["stdout"]["uri"], json!(link.uri));
+    assert_eq!(facts["stderr"]["uri"], Value::Null);
+    assert_eq!(
+        whole(&client, &link.uri, 4000).await,
+        format!("[{:09990}]\n", 0).as_bytes()
+    );
     client.close().await;
     served.finish().await;
 }

@@ -242,7 +242,7 @@ async fn process_info_tells_of_the_world_and_of_a_jobs_tree() {
         "ready\n"
     );
     // The child is a copy of the shell until it has become the other program.
-    let tree = bounded(async {
+    let tree = bounded(Box::pin(async {
         loop {
             let tree = structured(&client.call("process_info", json!({ "job_id": id })).await);
             let members = tree["members"].as_array().expect("a list");
@@ -250,7 +250,7 @@ async fn process_info_tells_of_the_world_and_of_a_jobs_tree() {
                 break tree;
             }
         }
-    })
+    }))
     .await;
     assert_eq!(tree["mechanism"], world["mechanism"]);
     assert_eq!(tree["pid"], tree["members"][0]["pid"]);

@@ -115,6 +115,7 @@ fn item_125_a_kill_is_true_once_and_false_after_the_end() {
         sleep(SECOND).await;
         assert!(execution.kill());
         assert!(!execution.clone().kill());
+        assert_eq!(execution.status(), Status::Killed, "from then on");
         assert_eq!(execution.done().await.status, Status::Killed);
         assert!(!execution.kill());
     });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsh_jobs::{NewJob, Work};
-use dsh_shell::render::{Style, render};
+use dsh_shell::render::{Shown, Style, render};
 use dsh_shell::{
     Cause, Collected, Execution, Fate, JOB_KIND, LeftBehind, Outcome, RunResult, ShellError, ShellRequest,
     ShellSpec, StreamName, hand_over, view,
@@ -238,27 +238,34 @@ fn failed(error: &ShellError) -> Refusal {
 }
 
 fn answer(call: Call<'_>, result: &RunResult) -> Answer {
-    let streams: Vec<(StreamName, &Collected)> = [
-        Some((StreamName::Stdout, &result.stdout)),
-        result.stderr.as_ref().map(|stream| (StreamName::Stderr, stream)),
+    let rendered = render(&view(result), &Style::default());
+    let streams: Vec<(StreamName, &Collected, Shown)> = [
+        Some((StreamName::Stdout, &result.stdout, rendered.stdout)),
+        result
+            .stderr
+            .as_ref()
+            .zip(rendered.stderr)
+            .map(|(stream, shown)| (StreamName::Stderr, stream, shown)),
     ]
     .into_iter()
     .flatten()
     .collect();
-    let truncated: Vec<_> = streams
+    // Also a stream that is whole in memory, where a line of it is too long to be shown: the rest is nowhere else.
+    let shortened: Vec<_> = streams
         .iter()
-        .filter(|(_, stream)| stream.is_truncated())
-        .map(|(name, stream)| (*name, stream.reader.clone()))
+        .filter(|(_, _, shown)| shown.is_truncated())
+        .map(|(name, stream, _)| (*name, stream.reader.clone()))
         .collect();
-    let id = (!truncated.is_empty()).then(|| call.session.outputs().keep(truncated));
-    let uri = |name, stream: &Collected| {
-        let id = id.as_ref().filter(|_| stream.is_truncated())?;
+    let names: Vec<StreamName> = shortened.iter().map(|(name, _)| *name).collect();
+    let id = (!shortened.is_empty()).then(|| call.session.outputs().keep(shortened));
+    let uri = |name: StreamName| {
+        let id = id.as_ref().filter(|_| names.contains(&name))?;
         Some(OutputUri::whole(id.clone(), name).to_string())
     };
     let links = streams
         .iter()
-        .filter_map(|(name, stream)| {
-            let link = Resource::new(uri(*name, stream)?, format!("{name} of the command"))
+        .filter_map(|(name, stream, _)| {
+            let link = Resource::new(uri(*name)?, format!("{name} of the command"))
                 .with_description("The whole of it: read it in pages, with offset and length.")
                 .with_mime_type("text/plain")
                 .with_size(stream.snapshot.total);
@@ -279,15 +286,14 @@ fn answer(call: Call<'_>, result: &RunResult) -> Answer {
         timeout_ms: millis(result.timeout),
         duration_ms: millis(result.duration),
         pid: result.pid,
-        stdout: stream(&result.stdout, uri(StreamName::Stdout, &result.stdout)),
+        stdout: stream(&result.stdout, uri(StreamName::Stdout)),
         stderr: result
             .stderr
             .as_ref()
-            .map(|collected| stream(collected, uri(StreamName::Stderr, collected))),
+            .map(|collected| stream(collected, uri(StreamName::Stderr))),
         left_behind: result.left_behind.as_ref().map(left_behind),
     }));
-    let text = render(&view(result), &Style::default()).text;
-    Answer::new(text, &structured).with_links(links)
+    Answer::new(rendered.text, &structured).with_links(links)
 }
 
 fn stream(collected: &Collected, uri: Option<String>) -> structured::Stream {

@@ -53,13 +53,14 @@ pub(super) enum Cause {
 /// What a command printed on one stream.
 #[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct Stream {
-    /// The output as a terminal shows it, without escape sequences; shortened in the middle where bytes are omitted.
+    /// The output as a terminal shows it, without escape sequences; shortened in the middle where bytes are omitted, and in
+    /// the middle of a line that is too long.
     pub(super) text: String,
     /// Bytes of the stream.
     pub(super) total_bytes: u64,
-    /// Bytes that are missing in the middle of the text.
+    /// Bytes that are missing in the middle of the text, not counting those of lines that are too long.
     pub(super) omitted_bytes: u64,
-    /// The resource with the whole stream, where bytes are omitted.
+    /// The resource with the whole stream, where the text is shortened.
     pub(super) uri: Option<String>,
     /// The file with the whole stream, where there is one.
     pub(super) path: Option<String>,

@@ -19,24 +19,38 @@ FOREVER = 300
 STUBBORN = f"trap '' TERM HUP; while :; do sleep 1; done & setsid sleep {FOREVER} & wait"
 
 
+async def kill_in_the_middle(mark: str, count: int, *options: str) -> None:
+    """Starts a client, waits for so many processes of its command, and kills the client."""
+    program = pathlib.Path(__file__).with_name("dying_client.py")
+    client = subprocess.Popen(
+        [sys.executable, program, *options, marking(mark, STUBBORN)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        await processes.until_present(mark, count)
+    finally:
+        client.send_signal(signal.SIGKILL)
+        client.wait()
+
+
 class ClientIsKilled(Connection):
     async def test_a_client_killed_in_the_middle_of_a_command_leaves_nobody(self):
         mark = processes.new_mark()
-        program = pathlib.Path(__file__).with_name("dying_client.py")
-        client = subprocess.Popen(
-            [sys.executable, program, PROGRAM, self.directory, self.mark, marking(mark, STUBBORN)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            # A shell, a loop and a session of its own, once in the foreground and once as a job.
-            await processes.until_present(mark, 6)
-        finally:
-            client.send_signal(signal.SIGKILL)
-            client.wait()
+        # A shell, a loop and a session of its own, once in the foreground and once as a job.
+        options = ["--program", PROGRAM, "--directory", str(self.directory), "--mark", self.mark]
+        await kill_in_the_middle(mark, 6, *options)
         await processes.until_gone(mark)
         await processes.until_gone(self.mark)
+
+
+class ClientIsKilledOverHttp(Http):
+    async def test_a_client_killed_in_the_middle_of_a_command_leaves_nobody(self):
+        mark = processes.new_mark()
+        # The server gives it some time to come back.
+        await kill_in_the_middle(mark, 3, "--url", self.server.url, "--token", self.server.token)
+        await processes.until_gone(mark)
 
 
 class ServerIsKilled(Stdio):
