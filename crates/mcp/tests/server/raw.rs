@@ -190,6 +190,51 @@ async fn a_foreign_host_or_origin_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_is_told_which_pages_may_ask() {
+    let endpoint = Endpoint::new(|config| config.allowed_origins.push("http://localhost:*".to_owned())).await;
+    let ask = async |origin: &str, method: &str, authorization: &str| {
+        let headers = [
+            ("origin", origin),
+            ("authorization", authorization),
+            ("access-control-request-method", "POST"),
+        ];
+        exchange(
+            &endpoint,
+            &request(&endpoint, method, "/mcp", &headers, &initialize()),
+        )
+        .await
+    };
+    let page = "http://localhost:5173";
+    let shown = format!("access-control-allow-origin: {page}");
+
+    let leave = ask(page, "OPTIONS", "").await;
+    assert_eq!(leave.status, 204);
+    assert!(
+        leave.head.contains(&shown) && leave.head.contains("authorization"),
+        "{}",
+        leave.head
+    );
+    let token = format!("Bearer {}", endpoint.token);
+    let answer = ask(page, "POST", &token).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.head.contains(&shown), "{}", answer.head);
+    assert!(
+        answer
+            .head
+            .contains("access-control-expose-headers: mcp-session-id"),
+        "{}",
+        answer.head
+    );
+    let refused = ask(page, "POST", "").await;
+    assert_eq!(refused.status, 401, "leave to ask is no token");
+
+    let foreign = ask("https://attacker.example", "OPTIONS", "").await;
+    assert_eq!(foreign.status, 401);
+    assert!(!foreign.head.contains("access-control"), "{}", foreign.head);
+    endpoint.stop().await.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_origin_is_let_in_unless_it_was_named() {
     let endpoint = Endpoint::new(|_| {}).await;
     let origin = format!("http://{}", endpoint.address);

@@ -12,6 +12,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, RETRY_AFTER, WWW_AUT
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::transport::streamable_http_server::tower::StreamableHttpService;
 
+use super::cors::Origins;
 use super::sessions::{SESSION_ID, Sessions};
 use super::token::BearerToken;
 use crate::server::handler::Handler;
@@ -28,6 +29,7 @@ pub(super) type Body = BoxBody<Bytes, Infallible>;
 /// Lets requests through to the protocol, or answers them itself.
 pub(super) struct Gate {
     token: BearerToken,
+    origins: Origins,
     service: StreamableHttpService<Handler, Sessions>,
     sessions: Arc<Sessions>,
 }
@@ -35,11 +37,13 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new(
         token: BearerToken,
+        origins: Origins,
         service: StreamableHttpService<Handler, Sessions>,
         sessions: Arc<Sessions>,
     ) -> Self {
         Self {
             token,
+            origins,
             service,
             sessions,
         }
@@ -47,6 +51,22 @@ impl Gate {
 
     /// Answers a request. `Host` and `Origin` are judged by rmcp, before it looks at anything else.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let page = self.origins.allowed(request.headers());
+        let mut response = match &page {
+            Some(_) if Origins::is_preflight(&request) => {
+                let mut leave = plain(StatusCode::NO_CONTENT, "");
+                Origins::let_send(leave.headers_mut());
+                leave
+            }
+            _ => self.judge(request).await,
+        };
+        if let Some(origin) = page {
+            Origins::show(origin, response.headers_mut());
+        }
+        response
+    }
+
+    async fn judge(&self, request: Request<Incoming>) -> Response<Body> {
         if !self.is_authorized(request.headers()) {
             tracing::warn!("a request without the token was refused");
             let mut refusal = plain(

@@ -2,6 +2,7 @@
 
 mod config;
 mod connections;
+mod cors;
 mod gate;
 mod sessions;
 pub(super) mod token;
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::config::HttpConfig;
+use self::cors::Origins;
 use self::gate::Gate;
 use self::sessions::Sessions;
 pub use self::token::{BearerToken, TokenError};
@@ -59,7 +61,12 @@ pub(super) async fn serve(
         move || Ok(Handler::new(Arc::clone(&server), versions))
     };
     let service = StreamableHttpService::new(factory, Arc::clone(&sessions), settings);
-    let gate = Arc::new(Gate::new(config.token, service, sessions));
+    let gate = Arc::new(Gate::new(
+        config.token,
+        Origins::new(config.allowed_origins),
+        service,
+        sessions,
+    ));
     connections::accept(listener, gate, config.max_connections, &stop).await;
     tasks.close();
     tasks.wait().await;
