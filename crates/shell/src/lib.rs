@@ -30,9 +30,9 @@ mod view;
 pub use background::{JOB_KIND, hand_over};
 pub use config::{Config, ConfigError, LeftBehindPolicy, Settings};
 pub use dsh_subprocess::{
-    EnvOverlay, Error, ErrorKind, MayHaveStarted, Member, Outcome, OutputRead, OutputReader, SignalName,
-    Snapshot, SpillLife, SpillState, SpilledStream, StreamName, SubprocessRuntime, TextCursor, TextRead,
-    WorldPath, WorldString,
+    EnvOverlay, Error, ErrorKind, MayHaveStarted, Member, Outcome, OutputRead, OutputReader, Process,
+    SignalName, Snapshot, SpillLife, SpillState, SpilledStream, StreamName, SubprocessRuntime, TextCursor,
+    TextRead, WorldPath, WorldString,
 };
 pub use environment::model_environment;
 pub use error::{Partial, ShellError};

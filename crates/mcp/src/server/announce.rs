@@ -23,10 +23,9 @@ pub(super) async fn announce(session: SessionRef, peer: Peer<RoleServer>) {
     loop {
         let notification = tokio::select! {
             () = session.closed() => return,
-            notice = session.jobs().notice() => match notice {
+            notice = notice(&session) => match notice {
                 // A log message disturbs nobody, so it makes no difference how the registry would deliver it.
-                Some(notice) if session.logs(INFO) => ended(&notice),
-                Some(_) => continue,
+                Some(notice) => ended(&notice),
                 None => return,
             },
             changed = changes.changed() => match changed {
@@ -41,6 +40,19 @@ pub(super) async fn announce(session: SessionRef, peer: Peer<RoleServer>) {
                     tracing::debug!(%error, "a client was not told");
                 }
             }
+        }
+    }
+}
+
+/// Waits for the end of a job that the client is to be told of. A client that wants no such messages has been told of nothing:
+/// to take a notice is to report the job.
+async fn notice(session: &SessionRef) -> Option<Notice> {
+    loop {
+        session.logs(INFO, true).await;
+        tokio::select! {
+            biased;
+            () = session.logs(INFO, false) => {}
+            notice = session.jobs().notice() => return notice,
         }
     }
 }

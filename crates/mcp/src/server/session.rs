@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsh_jobs::{JobError, JobId, JobSession, Jobs};
 use dsh_shell::Execution;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -37,7 +38,7 @@ pub(super) struct Session {
     /// Ends the calls that run.
     calls_end: Mutex<CancellationToken>,
     /// The lowest level of log messages that the client wants, as its place in the list of levels.
-    log_level: AtomicU8,
+    log_level: watch::Sender<u8>,
     announced: AtomicBool,
 }
 
@@ -81,7 +82,7 @@ impl SessionRef {
             closed: opening.stop.child_token(),
             finished: CancellationToken::new(),
             calls_end: Mutex::default(),
-            log_level: AtomicU8::new(INFO),
+            log_level: watch::Sender::new(INFO),
             announced: AtomicBool::new(false),
         }));
         opening.tasks.spawn(session.clone().run(opening.end));
@@ -220,12 +221,15 @@ impl Session {
 
     /// Sets the lowest level of log messages that the client wants.
     pub(super) fn set_log_level(&self, level: u8) {
-        self.log_level.store(level, Ordering::Relaxed);
+        self.log_level.send_replace(level);
     }
 
-    /// Tells whether the client wants log messages of a level.
-    pub(super) fn logs(&self, level: u8) -> bool {
-        level >= self.log_level.load(Ordering::Relaxed)
+    /// Resolves when the client wants log messages of a level, or wants none. Until it says otherwise, it wants those from `info`
+    /// on.
+    pub(super) async fn logs(&self, level: u8, wanted: bool) {
+        let mut least = self.log_level.subscribe();
+        // The sender is borrowed, so it cannot go while this waits.
+        let _ = least.wait_for(|least| (level >= *least) == wanted).await;
     }
 
     /// Returns `true` the first time: whoever gets it announces to the client what happens meanwhile.

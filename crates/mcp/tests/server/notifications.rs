@@ -120,8 +120,14 @@ async fn a_client_that_wants_no_information_is_told_of_no_end() {
         .call("job_output", json!({ "job_id": id, "wait_ms": 30_000 }))
         .await;
     assert_eq!(structured(&done)["job"]["status"], "completed");
-    client.start("true").await;
-    client.bash("true").await;
+    let untold = client.start("exit 6").await;
+    let reported = loop {
+        let jobs = structured(&client.call("job_list", json!({})).await);
+        if jobs["jobs"][1]["status"] == "completed" {
+            break jobs["jobs"][1]["reported"].clone();
+        }
+    };
+    assert_eq!(reported, false, "nobody was told");
     assert!(
         !client
             .heard
@@ -129,6 +135,21 @@ async fn a_client_that_wants_no_information_is_told_of_no_end() {
             .iter()
             .any(|word| matches!(word, Word::Log(_)))
     );
+
+    // Who wants to know after all is told then.
+    client
+        .service
+        .set_level(SetLevelRequestParams::new(LoggingLevel::Info))
+        .await
+        .expect("the level is set");
+    let told = client
+        .heard
+        .wait_for(|word| match word {
+            Word::Log(data) => Some(data),
+            _ => None,
+        })
+        .await;
+    assert_eq!(told["job_id"], untold);
     client.close().await;
     served.finish().await;
 }
