@@ -28,9 +28,10 @@ mod term;
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsh_subprocess::{Error, Scrub};
-use dsh_subprocess_local::{LocalRuntime, OwnershipChoice, SessionChoice, diagnose};
+use dsh_subprocess_local::{LocalRuntime, LocalRuntimeBuilder, OwnershipChoice, SessionChoice, diagnose};
 
 use command_line::{Instead, Refused};
 use exec::Launcher;
@@ -76,7 +77,7 @@ fn carry_out(command: Command) -> u8 {
             let form = Form::of_sh(&options);
             publish::sh(&sh::sh(*options, local_world), form)
         }
-        Command::Mcp(options) => match mcp::mcp(*options, scrubbed_world) {
+        Command::Mcp(options) => match mcp::mcp(*options, served_world) {
             Ok(status) => status,
             Err(failure) => publish::refusal(&failure),
         },
@@ -105,15 +106,17 @@ fn carry_out(command: Command) -> u8 {
 }
 
 fn local_world(ownership: OwnershipOption) -> Result<World, Error> {
-    scrubbed_world(ownership, Scrub::default())
+    world(LocalRuntime::builder(), ownership)
 }
 
-fn scrubbed_world(ownership: OwnershipOption, scrub: Scrub) -> Result<World, Error> {
-    let runtime = LocalRuntime::builder()
-        .ownership(choice(ownership))
-        .reap_orphans(true)
-        .scrub(scrub)
-        .build()?;
+/// The world of a server: a command whose exec hangs holds up none of the others, so no spawn waits for its exec.
+fn served_world(ownership: OwnershipOption, scrub: Scrub) -> Result<World, Error> {
+    let builder = LocalRuntime::builder().scrub(scrub).handshake(Duration::ZERO);
+    world(builder, ownership)
+}
+
+fn world(builder: LocalRuntimeBuilder, ownership: OwnershipOption) -> Result<World, Error> {
+    let runtime = builder.ownership(choice(ownership)).reap_orphans(true).build()?;
     let kill_now = runtime.clone();
     Ok(World {
         runtime: Arc::new(runtime),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use dsh_subprocess::{CONTROL_VARIABLE, DSH_ENV_PREFIX, EnvOverlay, WorldPath, WorldString};
 
@@ -107,9 +108,9 @@ impl fmt::Debug for Contributor {
     }
 }
 
-/// All who contribute, ordered by name.
-#[derive(Debug, Default)]
-pub(crate) struct Contributors(Vec<Contributor>);
+/// All who contribute, ordered by name. A clone is the same contributors: they are asked without a lock, and may do what they like.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contributors(Vec<Arc<Contributor>>);
 
 impl Contributors {
     /// Takes one in, unless its name or one of its keys is taken.
@@ -129,7 +130,7 @@ impl Contributors {
             }
         }
         let at = self.0.partition_point(|present| present.name < contributor.name);
-        self.0.insert(at, contributor);
+        self.0.insert(at, Arc::new(contributor));
         Ok(())
     }
 

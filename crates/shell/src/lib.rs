@@ -6,8 +6,8 @@
 //! * [`render`] makes of a result what a model reads. Execution knows nothing of it.
 //!
 //! A command that starts something with `&` is over when its shell is: what it left behind is ended or goes on as a job, as
-//! [configured](LeftBehindPolicy), and is mentioned either way. No prompt can hang one: it has no terminal, and reads the end
-//! of its input at once.
+//! [configured](LeftBehindPolicy), and is mentioned either way. No prompt can hang one beyond its deadline: it has no
+//! terminal, and reads the end of its input at once.
 //!
 //! The vocabulary of the seam that these types speak is here, too, so that a user of the shell needs no other crate.
 #![forbid(unsafe_code)]

@@ -196,10 +196,11 @@ impl Shell {
             workdir: &spec.workdir,
         };
         let sees_all = self.0.world.capabilities().mechanism != Mechanism::ProcessGroup;
-        let mut managed = {
-            let contributors = self.0.contributors.read().unwrap_or_else(PoisonError::into_inner);
-            contributors.collect(&config, &call)?
+        let contributors = {
+            let current = self.0.contributors.read();
+            current.unwrap_or_else(PoisonError::into_inner).clone()
         };
+        let mut managed = contributors.collect(&config, &call)?;
         if !sees_all {
             managed.insert(CALL_VARIABLE.into(), Some(call_mark().into()));
         }

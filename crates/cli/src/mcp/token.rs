@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{self, Path, PathBuf};
+use std::time::SystemTime;
 
 use dsh_mcp::server::{BearerToken, TokenError};
 use rustix::process::geteuid;
@@ -38,8 +39,10 @@ fn make(file: &Path) -> Result<BearerToken, TokenError> {
         path: file.to_owned(),
         source,
     };
+    // No number that another process may have: what a crash left here must not be in the way of the next start.
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let mut draft = file.as_os_str().to_owned();
-    draft.push(format!(".{}", std::process::id()));
+    draft.push(format!(".{}-{}", std::process::id(), since.as_nanos()));
     let draft = PathBuf::from(draft);
     BearerToken::create(&draft).map_err(|error| match error {
         TokenError::File { source, .. } => failed(source),

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// let config = ServerConfig { progress_interval: Duration::from_secs(5), ..ServerConfig::default() };
 /// assert!(config.validate().is_ok());
 /// let refused = ServerConfig { page_bytes: 2 << 20, ..ServerConfig::default() }.validate().unwrap_err();
-/// assert_eq!(refused.to_string(), "page_bytes is 2097152: it must be from 1 to 1048576");
+/// assert_eq!(refused.to_string(), "page_bytes is 2097152: it must be from 1 to 524288");
 /// ```
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -41,8 +41,9 @@ pub struct ServerConfig {
     pub max_line_bytes: usize,
 }
 
-/// The longest page of output that a client can ask for, in bytes.
-pub const MAX_PAGE_BYTES: usize = 1 << 20;
+/// The longest page of output that a client can ask for, in bytes. As it is sent it is a third longer at most, which is below
+/// the 1 MiB that there are clients who take no more of.
+pub const MAX_PAGE_BYTES: usize = 512 << 10;
 
 /// What becomes of a session's jobs when it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -120,7 +120,11 @@ impl<R: AsyncRead + Send> Transport<RoleServer> for LineTransport<R> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.send_answer().await;
+            // A client that does not read its answers is not asked for more requests: each answer waits in memory.
             let unheard = self.outgoing.clone();
+            if let Some(outgoing) = &unheard {
+                outgoing.reserve().await.ok()?;
+            }
             let line = tokio::select! {
                 line = self.line() => line?,
                 // Nothing that is written arrives any more, so nobody is there to answer.
@@ -293,6 +297,31 @@ mod tests {
     async fn empty_lines_and_unknown_notifications_are_not_answered() {
         let input = b"\n\r\n  \n{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":7}\n".to_vec();
         assert_eq!(answers(input, 1000).await, Vec::<Value>::new());
+    }
+
+    #[tokio::test]
+    async fn requests_of_a_client_that_does_not_read_are_read_no_further() {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (requests, mut client) = tokio::io::duplex(1 << 20);
+        let mut transport = LineTransport::new(requests, ours, 1000);
+        client.write_all(&PING.repeat(1000)).await.expect("there is room");
+        let mut taken = 0;
+        let mut answers = Vec::new();
+        while let Ok(Some(_)) = tokio::time::timeout(Duration::from_millis(300), transport.receive()).await {
+            taken += 1;
+            let error = ErrorData::invalid_request("x".repeat(100), None);
+            answers.push(tokio::spawn(
+                transport.send(ServerJsonRpcMessage::error(error, None)),
+            ));
+            tokio::task::yield_now().await;
+        }
+        assert!(taken < 3 * QUEUED_MESSAGES, "{taken} were taken");
+        drop(theirs);
+        drop(transport);
+        for answer in answers {
+            // Each sender learns what became of its message; none waits for ever.
+            let _ = answer.await.expect("it does not panic");
+        }
     }
 
     #[tokio::test]

@@ -49,6 +49,8 @@ pub(super) async fn serve(
         .enforce_origin_validation()
         .with_allowed_origins(config.allowed_origins.clone())
         .with_sse_keep_alive(Some(KEEP_ALIVE))
+        // Streams would begin with an event without data, which clients of revisions before 2025-11-25 take for a message.
+        .with_sse_retry(None)
         .with_cancellation_token(stop.clone())
         .with_max_request_body_bytes(config.max_body_bytes);
     settings

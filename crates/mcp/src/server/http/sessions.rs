@@ -63,6 +63,7 @@ impl Sessions {
         local.session_config = SessionConfig::default();
         // What rmcp takes for idle has calls that run and streams that are open; ours is counted below.
         local.session_config.keep_alive = None;
+        local.session_config.sse_retry = None;
         Self {
             local,
             server,

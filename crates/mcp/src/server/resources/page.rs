@@ -4,14 +4,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use dsh_subprocess::whole_characters;
 
+use crate::server::config::MAX_PAGE_BYTES;
+
 /// The content of a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Content {
     /// UTF-8, with no character cut at its end.
     Text(String),
-    /// Anything else, in base64.
+    /// Anything else, and text that JSON would make too long, in base64.
     Blob(String),
 }
+
+/// The most that a page becomes on its way: the longest page in base64.
+const LONGEST_SENT: usize = MAX_PAGE_BYTES.div_ceil(3) * 4;
 
 /// A page.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +33,8 @@ pub(super) fn page(bytes: &[u8], offset: u64, ends: bool) -> Page {
     let whole = whole_characters(bytes, true, ends);
     let shown = if whole.is_empty() { bytes } else { &bytes[whole] };
     let (content, taken) = match str::from_utf8(shown) {
-        Ok(text) => (Content::Text(text.to_owned()), shown.len()),
+        Ok(text) if escaped(text) <= LONGEST_SENT => (Content::Text(text.to_owned()), shown.len()),
+        Ok(text) => (Content::Blob(STANDARD.encode(text)), shown.len()),
         // All of it: nothing is held back for the sake of a character that is none.
         Err(_) => (Content::Blob(STANDARD.encode(bytes)), bytes.len()),
     };
@@ -36,6 +42,16 @@ pub(super) fn page(bytes: &[u8], offset: u64, ends: bool) -> Page {
         content,
         next_offset: offset + taken as u64,
     }
+}
+
+/// How long a text is in JSON (RFC 8259, section 7): control characters take two or six bytes.
+fn escaped(text: &str) -> usize {
+    let length = |byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(length).sum()
 }
 
 #[cfg(test)]
@@ -61,6 +77,26 @@ mod tests {
             contents.push(page.content);
         }
         (all, contents)
+    }
+
+    #[test]
+    fn no_page_is_sent_longer_than_clients_take() {
+        for (text, length, as_text) in [
+            ("plain\n", MAX_PAGE_BYTES, true),
+            ("\0", 64 << 10, true),
+            ("\0", MAX_PAGE_BYTES, false),
+            ("\x1b[31mred\x1b[0m", 64 << 10, true),
+        ] {
+            let bytes: Vec<u8> = text.bytes().cycle().take(length).collect();
+            let page = page(&bytes, 0, true);
+            assert_eq!(matches!(page.content, Content::Text(_)), as_text, "{text:?}");
+            assert_eq!(page.next_offset, length as u64);
+            let sent = match &page.content {
+                Content::Text(text) => serde_json::to_string(text).expect("it is text").len(),
+                Content::Blob(blob) => blob.len(),
+            };
+            assert!(sent <= LONGEST_SENT + 2, "{text:?}: {sent}");
+        }
     }
 
     #[test]

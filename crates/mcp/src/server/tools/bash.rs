@@ -12,6 +12,7 @@ use dsh_shell::{
     Cause, Collected, Execution, Fate, JOB_KIND, LeftBehind, Outcome, RunResult, ShellError, ShellRequest,
     ShellSpec, StreamName, hand_over, view,
 };
+use dsh_subprocess::Started;
 use rmcp::model::{Resource, Tool, ToolAnnotations};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -128,8 +129,12 @@ async fn start(call: Call<'_>, spec: ShellSpec, label: String) -> Result<Answer,
 
     // What cannot be started is an error of this call, not news for a later one. A world that is slow to tell has the
     // job's own end tell.
-    let started = tokio::time::timeout(STARTING, execution.process().started());
-    if let Ok(Err(error)) = started.await {
+    let started = tokio::select! {
+        started = tokio::time::timeout(STARTING, execution.process().started()) => started,
+        // Nobody waits for it to run. Whether it ever does is the job's news.
+        () = call.given_up() => Ok(Ok(Started::new(None))),
+    };
+    if let Ok(Err(error)) = started {
         let _ = jobs.wait(&id, STARTING, &CancellationToken::new()).await;
         return Err(Refusal(format!("could not start {id}: {error}")));
     }

@@ -29,7 +29,7 @@ pub(super) struct Foreground {
     pub(super) signal: Option<String>,
     /// Why it ended: by itself, because its time was up, or because the call was cancelled.
     pub(super) cause: Cause,
-    /// How long it might have taken.
+    /// The timeout that applied: the one asked for or the default, and never more than the server allows.
     pub(super) timeout_ms: u64,
     /// How long it took.
     pub(super) duration_ms: u64,
@@ -193,6 +193,7 @@ pub(super) enum ProcessInfo {
 #[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct TreeInfo {
     pub(super) job: Job,
+    /// The process id of the shell that the job began with, which may have ended.
     pub(super) pid: Option<u32>,
     /// What keeps the tree together.
     pub(super) mechanism: String,

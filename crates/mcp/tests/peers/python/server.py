@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import pathlib
 import queue
@@ -23,6 +24,9 @@ import processes
 
 # The program that is tested.
 PROGRAM = os.environ["DSH_SUBPROCESS_PROGRAM"]
+
+# The client reports what it meets when a test cancels it or ends its server, which is what the test is about.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 # How long an answer may take, in seconds, so that a defect ends in a failure.
 PATIENCE = 90.0
