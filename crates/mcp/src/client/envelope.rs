@@ -14,6 +14,8 @@ const LONGEST_NAME: usize = 8;
 pub struct Envelope {
     /// Its `id`, where there is exactly one and it is a number or a string.
     pub id: Option<RequestId>,
+    /// Whether it has an `id`, of whatever kind and however often.
+    pub has_id: bool,
     /// Whether it has a `method`, which makes it a request or a notification.
     pub method: bool,
     /// Whether it has a `result`, an `error` or a `jsonrpc`.
@@ -113,6 +115,7 @@ impl EnvelopeScan {
     /// Gives what is known when nothing more will come. A value that the line's end cut off is none.
     pub fn finish(self) -> Envelope {
         let mut envelope = self.envelope;
+        envelope.has_id = self.ids > 0;
         if self.ids != 1 {
             envelope.id = None;
         }

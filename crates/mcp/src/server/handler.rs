@@ -4,18 +4,31 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig as ServerInformation, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, Implementation, InitializeRequestParams, InitializeResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig as ServerInformation, SubscriptionFilter, Tool,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
 use super::announce::{announce, place_of};
 use super::session::SessionRef;
-use super::tools::{self, Call};
+use super::tools::{self, Call, quoted};
 use super::{Inner, resources};
+
+/// The methods that are served here and have parameters that can be wrong.
+const METHODS: [&str; 8] = [
+    "initialize",
+    "logging/setLevel",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 /// Answers the requests of sessions. Which session a request is of travels with the request.
 pub(super) struct Handler {
@@ -101,13 +114,7 @@ impl ServerHandler for Handler {
         };
         let result = tools::call(call, &request.name, request.arguments).await;
         result.map(CallToolResponse::from).ok_or_else(|| {
-            let name: String = request
-                .name
-                .chars()
-                .take(60)
-                .flat_map(char::escape_debug)
-                .collect();
-            ErrorData::invalid_params(format!("there is no tool `{name}`"), None)
+            ErrorData::invalid_params(format!("there is no tool {}", quoted(&request.name)), None)
         })
     }
 
@@ -153,6 +160,23 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         session(&context)?.set_log_level(place_of(request.level));
         Ok(())
+    }
+
+    /// Refuses what rmcp could not read: a method that is not served here, or one whose parameters are wrong.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = quoted(&request.method);
+        Err(if METHODS.contains(&request.method.as_str()) {
+            let text =
+                format!("the parameters of {method} are missing, or not what the protocol says they are");
+            ErrorData::invalid_params(text, None)
+        } else {
+            let text = format!("there is no method {method} here");
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
+        })
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -205,7 +205,10 @@ fn handshake(error: ServerInitializeError) -> Result<(), ServeError> {
         }
         ServerInitializeError::ExpectedInitializeRequest(_) => "the first message is no request".to_owned(),
         ServerInitializeError::InitializeFailed(error) => error.message.into_owned(),
-        ServerInitializeError::TransportError { error, context } => format!("{error}, when {context}"),
+        // Its own text names types of ours, which mean nothing to whoever reads it.
+        ServerInitializeError::TransportError { error, context } => {
+            format!("{}, when {context}", error.error)
+        }
         _ => "the answer to the client's first request was none".to_owned(),
     }))
 }

@@ -221,11 +221,15 @@ fn answer(line: &Line, bad: &BadLine, cap: usize) -> Option<ServerJsonRpcMessage
             ErrorData::invalid_request(text, None)
         }
         BadLineCause::NotAMessage => {
-            if id.is_none() && (envelope.method || envelope.answers().is_some()) {
+            if (envelope.method && !envelope.has_id) || envelope.answers().is_some() {
                 return None;
             }
-            let text =
-                "the line is JSON, and no request, notification or response; batches are not supported";
+            // Whoever sent a request waits for its answer, also where that cannot name it.
+            let text = if envelope.method && id.is_none() {
+                "the id of a request must be a string or a whole number of 64 bits, given once"
+            } else {
+                "the line is JSON, and no request, notification or response; batches are not supported"
+            };
             ErrorData::invalid_request(text, None)
         }
         BadLineCause::NotUtf8 => ErrorData::parse_error("the line is not UTF-8", None),
@@ -249,7 +253,8 @@ mod tests {
         let mut transport = LineTransport::new(io::Cursor::new([input, PING.to_vec()].concat()), ours, cap);
         let message = transport.receive().await.expect("the session goes on");
         assert!(
-            matches!(message, ClientJsonRpcMessage::Request(request) if request.id == RequestId::Number(9))
+            matches!(&message, ClientJsonRpcMessage::Request(request) if request.id == RequestId::Number(9)),
+            "{message:?}"
         );
         transport.close().await.expect("it is closed");
         let mut written = String::new();
@@ -278,6 +283,28 @@ mod tests {
         let line = b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"tools/call\",\"params\":[1]}\n".to_vec();
         let answers = answers(line, 1000).await;
         assert_eq!(code(&answers[0]), (json!(-32600), json!("x")));
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_id_no_answer_could_have_is_refused() {
+        for id in [
+            "1.5",
+            "9223372036854775808",
+            "true",
+            "null",
+            "{}",
+            "[1]",
+            "1,\"id\":2",
+        ] {
+            for params in ["{}", "[1]"] {
+                let line = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n"
+                );
+                let answers = answers(line.into_bytes(), 1000).await;
+                assert_eq!(answers.len(), 1, "{id} {params}");
+                assert_eq!(code(&answers[0]), (json!(-32600), Value::Null), "{id} {params}");
+            }
+        }
     }
 
     #[tokio::test]

@@ -169,6 +169,37 @@ async fn where_the_file_is_gone_what_is_in_memory_is_offered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_somebody_else_spoiled_the_file_what_is_in_memory_is_offered() {
+    let served = Served::new();
+    let client = served.connect().await;
+    for (run, spoil) in [
+        (
+            1,
+            (|path| std::fs::remove_file(path)) as fn(&str) -> std::io::Result<()>,
+        ),
+        (2, |path| std::fs::File::create(path).map(drop)),
+    ] {
+        let facts = client.bash("seq 1 50000").await;
+        let path = facts["stdout"]["path"].as_str().expect("there is a file");
+        spoil(path).expect("it is a file of ours");
+        let uri = format!("dsh-output:///run-{run}/stdout");
+        let (head, _, _) = page(&client, &format!("{uri}?length=16000")).await;
+        assert_eq!((head.len(), &head[..6]), (16_000, &b"1\n2\n3\n"[..]));
+        let error = client
+            .read(&format!("{uri}?offset=100000"))
+            .await
+            .expect_err("the middle is gone")
+            .to_string();
+        assert!(
+            error.contains("In memory are 16000 bytes from 0 and 48000 bytes from 240894"),
+            "{error}"
+        );
+    }
+    client.close().await;
+    served.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_the_last_outputs_are_kept_and_the_files_of_the_others_go() {
     let served = Served::with(|_, config| config.kept_outputs = 2);
     let client = served.connect().await;

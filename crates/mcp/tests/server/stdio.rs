@@ -79,8 +79,30 @@ async fn bad_lines_are_answered_and_end_nothing() {
         .say(br#"{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":{"arguments":{}}}"#)
         .await;
     let answer = client.hear().await;
-    assert_eq!(answer["id"], "seven");
-    assert!(answer["error"].is_object(), "{answer}");
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!("seven"), &json!(-32602))
+    );
+    assert_eq!(
+        answer["error"]["message"],
+        "the parameters of `tools/call` are missing, or not what the protocol says they are"
+    );
+    let unknown = json!({ "jsonrpc": "2.0", "id": "eight", "method": "m".repeat(1 << 20) });
+    client.say(unknown.to_string().as_bytes()).await;
+    let answer = client.hear().await;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!("eight"), &json!(-32601))
+    );
+    assert!(answer.to_string().len() < 300, "{answer}");
+    client
+        .say(br#"{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"job_list"}}"#)
+        .await;
+    let answer = client.hear().await;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&Value::Null, &json!(-32600))
+    );
 
     client.say(br#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).await;
     assert_eq!(
@@ -113,5 +135,23 @@ async fn a_first_message_that_begins_nothing_is_an_error_without_its_content() {
     bounded(session)
         .await
         .expect("a client that says nothing is no error");
+    served.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_cannot_be_answered_is_an_error_in_plain_words() {
+    let served = Served::new();
+    let message = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"plain\",\"version\":\"1\"}}}\n";
+    let (ours, theirs) = tokio::io::duplex(64);
+    drop(theirs);
+    let session = served.server.serve(&message[..], ours, CancellationToken::new());
+    let error = bounded(session)
+        .await
+        .expect_err("there was no session")
+        .to_string();
+    assert_eq!(
+        error,
+        "no session was begun: broken pipe, when sending initialize response"
+    );
     served.finish().await;
 }

@@ -140,9 +140,8 @@ async fn bytes(reader: &OutputReader, asked: &OutputUri, length: usize) -> Resul
             SpillState::Withdrawn(why) => format!("the file with it is gone: {why}"),
             _ => error.to_string(),
         },
-        Err(error) => {
-            return Err(ErrorData::internal_error(format!("{asked}: {error}"), None));
-        }
+        // Somebody else has removed the file, or cut it short.
+        Err(error) => error.to_string(),
     };
     let kept = reader.snapshot();
     if let Some(bytes) = within(&kept.head, asked.offset, length) {

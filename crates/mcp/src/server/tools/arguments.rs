@@ -46,7 +46,13 @@ impl Arguments {
     pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, ArgumentError> {
         match self.fields.remove(name) {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::String(text)) => match text.find('\0') {
+                // Neither a command nor a path can have one, and what it is cut to would be another.
+                Some(at) => Err(ArgumentError(format!(
+                    "`{name}` has a NUL byte at offset {at}, and may have none"
+                ))),
+                None => Ok(Some(text)),
+            },
             Some(other) => Err(wrong(name, "a text", &other)),
         }
     }
@@ -148,6 +154,17 @@ mod tests {
             .required_text("command")
             .unwrap_err();
         assert_eq!(error.to_string(), "`command` is empty");
+    }
+
+    #[test]
+    fn a_text_with_a_nul_byte_is_refused() {
+        let error = arguments(json!({ "command": "echo a\0b" }))
+            .required_text("command")
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`command` has a NUL byte at offset 6, and may have none"
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Refusal;
 use super::arguments::Arguments;
+use super::shown::quoted;
 use crate::server::session::SessionRef;
 
 /// One call of a tool.
@@ -67,10 +68,10 @@ impl Call<'_> {
             .iter()
             .map(|job| format!("`{}`", job.id))
             .collect();
-        let id = super::shown::clip(&super::shown::one_line(id), 60);
+        let id = quoted(id);
         Refusal(match own.as_slice() {
-            [] => format!("there is no job `{id}`: this session has none"),
-            own => format!("there is no job `{id}`: this session has {}", own.join(", ")),
+            [] => format!("there is no job {id}: this session has none"),
+            own => format!("there is no job {id}: this session has {}", own.join(", ")),
         })
     }
 }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use self::answer::{Answer, Refusal};
 use self::arguments::Arguments;
 pub(super) use self::call::Call;
+pub(super) use self::shown::quoted;
 
 /// The name of each tool is written once.
 const BASH: &str = "bash";

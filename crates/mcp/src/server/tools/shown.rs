@@ -88,6 +88,14 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The most characters of a foreign name that an error repeats.
+const QUOTED_CHARACTERS: usize = 60;
+
+/// Quotes a foreign name in an error: on one line, and in part.
+pub(in crate::server) fn quoted(name: &str) -> String {
+    format!("`{}`", clip(&one_line(name), QUOTED_CHARACTERS))
+}
+
 /// Shortens a text to a number of characters, and says so.
 pub(super) fn clip(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
