@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::sync::Arc;
 
-use dsh_jobs::{JobSession, NewJob, Settled, Settlement, Work};
+use dsh_jobs::{JobError, JobSession, NewJob, Settled, Settlement, Work};
 use dsh_subprocess::{Outcome, OutputReader, Snapshot, StreamName, whole_characters};
 use futures_core::future::BoxFuture;
 
@@ -34,7 +34,15 @@ impl Work for Rest {
     }
 
     fn settled(&self) -> BoxFuture<'static, Result<Settlement, Box<dyn StdError + Send + Sync>>> {
-        self.execution.settled()
+        let settled = self.execution.settled();
+        Box::pin(async move {
+            let mut settlement = settled.await?;
+            // The exit was known before this was a job, and says nothing of how the job ended.
+            if let Some(detail) = &mut settlement.detail {
+                *detail = format!("its shell had ended before, {detail}");
+            }
+            Ok(settlement)
+        })
     }
 }
 
@@ -103,15 +111,21 @@ pub async fn hand_over(session: &JobSession, label: impl Into<String>, result: &
         shown: shown.into_iter().flatten().collect(),
     };
     let started = session.start(job, move || Ok::<_, Infallible>(Arc::new(rest) as Arc<dyn Work>));
-    left_behind.fate = if let Ok(id) = started {
-        Fate::Job(id)
-    } else {
-        execution.kill();
-        let survivors = execution.done().await.survivors;
-        if survivors.is_empty() {
-            Fate::Ended
-        } else {
-            Fate::Survives(survivors)
+    left_behind.fate = match started {
+        Ok(id) => Fate::Job(id),
+        Err(error) => {
+            left_behind.refused = Some(match error {
+                // An owner's name is nothing that a model should learn.
+                JobError::OwnerEnded(_) => "its owner has gone".to_owned(),
+                other => other.to_string(),
+            });
+            execution.kill();
+            let survivors = execution.done().await.survivors;
+            if survivors.is_empty() {
+                Fate::Ended
+            } else {
+                Fate::Survives(survivors)
+            }
         }
     };
 }

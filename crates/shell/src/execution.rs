@@ -164,6 +164,7 @@ impl Execution {
             result.left_behind = Some(LeftBehind {
                 members,
                 fate: Fate::Continues(self.clone()),
+                refused: None,
             });
         }
         result

@@ -74,6 +74,8 @@ pub struct LeftBehind {
     pub members: Vec<Member>,
     /// What became of them.
     pub fate: Fate,
+    /// Why they did not go on as a job, where they should have: the registry's reason.
+    pub refused: Option<String>,
 }
 
 /// What became of processes that outlived a command.

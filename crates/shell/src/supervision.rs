@@ -136,6 +136,7 @@ impl Supervision {
             None => Some(LeftBehind {
                 members,
                 fate: Fate::Ended,
+                refused: None,
             }),
         };
         self.tell(Cause::Ended, outcome, left_behind);
@@ -302,5 +303,6 @@ fn fate_of(survivors: Vec<Member>) -> Option<LeftBehind> {
     (!survivors.is_empty()).then(|| LeftBehind {
         members: survivors.clone(),
         fate: Fate::Survives(survivors),
+        refused: None,
     })
 }

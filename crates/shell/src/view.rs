@@ -48,7 +48,12 @@ fn stream(collected: &Collected) -> StreamView {
 fn note(left_behind: &LeftBehind) -> String {
     let members = names(&left_behind.members);
     match &left_behind.fate {
-        Fate::Ended => format!("[ended what was left running: {members}]"),
+        Fate::Ended => match &left_behind.refused {
+            Some(reason) => {
+                format!("[ended what was left running: {members}; no job was made of it: {reason}]")
+            }
+            None => format!("[ended what was left running: {members}]"),
+        },
         Fate::Survives(survivors) => format!("[could not end: {}]", names(survivors)),
         Fate::Continues(_) => format!("[left running: {members}]"),
         Fate::Job(id) => format!("[left running as job {id}: {members}]"),

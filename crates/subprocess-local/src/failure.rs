@@ -348,7 +348,7 @@ fn exec_candidate(failure: &ExecFailure, program: &Program, asked: &Asked, errno
 }
 
 /// Names the argument that is too long, or the sum that is.
-fn too_big(asked: &Asked, errno: Errno) -> Error {
+pub(crate) fn too_big(asked: &Asked, errno: Errno) -> Error {
     let limit = limits::argument_bytes();
     let argument = asked
         .argv

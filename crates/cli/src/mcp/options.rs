@@ -117,7 +117,7 @@ pub(super) enum LogOption {
 
 fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse()
-        .map_err(|_| "it is no address with a port; write it as in 127.0.0.1:8080 or [::1]:8080")
+        .map_err(|_| "it is no IP address with a port; write it as in 127.0.0.1:8080 or [::1]:8080")
 }
 
 const MCP_STATUS: &str = "\

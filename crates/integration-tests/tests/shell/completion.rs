@@ -117,6 +117,10 @@ fn o01_what_is_kept_becomes_a_job_whose_output_goes_on(tier: Tier) {
         ))
         .expect("it ends");
     assert_eq!(ended.status, JobStatus::Killed, "{ended:?}");
+    assert_eq!(
+        ended.detail.as_deref(),
+        Some("its shell had ended before, exit code: 0")
+    );
     stage.case.assert_gone();
     stage.within(session.end()).expect("nothing is left to end");
     stage.end();
@@ -129,6 +133,13 @@ fn o01_a_registry_that_refuses_has_what_was_kept_ended(tier: Tier) {
     let mut result = stage.run("sleep 300 & echo done");
     stage.within(hand_over(&session, "refused", &mut result));
     assert_ended(&stage, &result, "sleep 300");
+    let left_behind = result.left_behind.as_ref().expect("something was left");
+    assert_eq!(left_behind.refused.as_deref(), Some("its owner has gone"));
+    let shown = render::render(&view(&result), &render::Style::default()).text;
+    assert!(
+        shown.contains("; no job was made of it: its owner has gone]"),
+        "{shown}"
+    );
     stage.end();
 }
 

@@ -62,7 +62,8 @@ pub enum SessionEnd {
 pub struct ConfigError(pub(super) String);
 
 const INSTRUCTIONS: &str = "Commands run in a shell of their own each: no state but the file system is kept between calls. \
-No terminal is there and standard input is at its end, so nothing can prompt. A command that takes longer than its timeout is \
+No terminal is there and standard input is at its end, so nothing can prompt. Credentials in the server's environment are \
+not passed on to commands. A command that takes longer than its timeout is \
 ended with everything it started; start servers and other long work with run_in_background, then follow it with job_output \
 and end it with job_kill. Output that is too long is shortened in the middle; the whole of it can be read as a resource.";
 
@@ -77,7 +78,7 @@ impl Default for ServerConfig {
             kept_outputs: 32,
             page_bytes: 64 << 10,
             max_calls: 256,
-            max_line_bytes: 32 << 20,
+            max_line_bytes: 8 << 20,
         }
     }
 }

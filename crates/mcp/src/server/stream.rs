@@ -5,12 +5,12 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -18,6 +18,12 @@ use crate::client::{BadLine, BadLineCause, Decoded, Envelope, Line, Lines, decod
 
 /// How many messages may wait for a client that does not read. Whoever wants to send one more waits.
 const QUEUED_MESSAGES: usize = 16;
+
+/// Bytes asked for with one read.
+const CHUNK: usize = 8 << 10;
+
+/// How much is read ahead of a client's answers being read.
+const READ_AHEAD: usize = 1 << 20;
 
 /// How long the last messages may take on their way to a client that does not read.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -27,7 +33,11 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// A line that is no message, or longer than the cap, is answered and skipped, and the session goes on. Writing is done by
 /// a task, so that an answer whose sender is dropped half-way is written whole all the same.
 pub(super) struct LineTransport<R> {
-    read: BufReader<Pin<Box<R>>>,
+    read: Pin<Box<R>>,
+    /// What was read and is in no line yet.
+    ahead: BytesMut,
+    /// Nothing more is to be read.
+    ended: bool,
     lines: Lines,
     cap: usize,
     /// An answer to a bad line that did not find room yet.
@@ -47,7 +57,9 @@ impl<R: AsyncRead + Send> LineTransport<R> {
     pub(super) fn new(read: R, write: impl AsyncWrite + Send + 'static, cap: usize) -> Self {
         let (outgoing, queue) = mpsc::channel(QUEUED_MESSAGES);
         Self {
-            read: BufReader::new(Box::pin(read)),
+            read: Box::pin(read),
+            ahead: BytesMut::new(),
+            ended: false,
             lines: Lines::new(cap),
             cap,
             answer: None,
@@ -61,20 +73,47 @@ impl<R: AsyncRead + Send> LineTransport<R> {
     /// Dropping the future loses nothing: what was consumed is in `lines`.
     async fn line(&mut self) -> Option<Line> {
         loop {
-            let mut available = match self.read.fill_buf().await {
-                Ok([]) => return self.lines.finish(),
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    tracing::warn!(%error, "the client's messages cannot be read any more");
-                    return None;
-                }
-            };
-            let before = available.len();
+            let mut available = &self.ahead[..];
             let line = self.lines.feed(&mut available);
-            let consumed = before - available.len();
-            self.read.consume(consumed);
+            let consumed = self.ahead.len() - available.len();
+            self.ahead.advance(consumed);
             if line.is_some() {
                 return line;
+            }
+            if self.ended {
+                return self.lines.finish();
+            }
+            self.read_on().await;
+        }
+    }
+
+    /// Reads what there is. Dropping the future loses nothing.
+    async fn read_on(&mut self) {
+        self.ahead.reserve(CHUNK);
+        match self.read.read_buf(&mut self.ahead).await {
+            Ok(0) => self.ended = true,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the client's messages cannot be read any more");
+                self.ended = true;
+            }
+        }
+    }
+
+    /// Waits until there is room for one more answer: a client that does not read its answers is not asked for more requests,
+    /// since each answer waits in memory. `None` where nobody will read it.
+    ///
+    /// The input is read on meanwhile, up to a bound, to see its end.
+    async fn room(&mut self) -> Option<()> {
+        let outgoing = self.outgoing.clone()?;
+        loop {
+            let reads = !self.ended && self.ahead.len() < READ_AHEAD;
+            tokio::select! {
+                biased;
+                room = outgoing.reserve() => return room.ok().map(drop),
+                () = self.read_on(), if reads => {}
+                // It has said all it has to say, and still does not listen.
+                () = tokio::time::sleep(CLOSING), if self.ended => return None,
             }
         }
     }
@@ -120,11 +159,8 @@ impl<R: AsyncRead + Send> Transport<RoleServer> for LineTransport<R> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.send_answer().await;
-            // A client that does not read its answers is not asked for more requests: each answer waits in memory.
+            self.room().await?;
             let unheard = self.outgoing.clone();
-            if let Some(outgoing) = &unheard {
-                outgoing.reserve().await.ok()?;
-            }
             let line = tokio::select! {
                 line = self.line() => line?,
                 // Nothing that is written arrives any more, so nobody is there to answer.
@@ -240,10 +276,8 @@ fn answer(line: &Line, bad: &BadLine, cap: usize) -> Option<ServerJsonRpcMessage
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-    use tokio::io::AsyncReadExt;
-
     use super::*;
+    use serde_json::{Value, json};
 
     const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\n";
 
@@ -349,6 +383,23 @@ mod tests {
             // Each sender learns what became of its message; none waits for ever.
             let _ = answer.await.expect("it does not panic");
         }
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_input_is_seen_while_answers_are_unread() {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let input = io::Cursor::new(PING.repeat(100));
+        let mut transport = LineTransport::new(input, ours, 1000);
+        let mut answers = Vec::new();
+        // The client has closed its end, keeps the other open, and reads nothing.
+        while let Some(_request) = transport.receive().await {
+            let error = ErrorData::invalid_request("x".repeat(100), None);
+            answers.push(tokio::spawn(
+                transport.send(ServerJsonRpcMessage::error(error, None)),
+            ));
+            tokio::task::yield_now().await;
+        }
+        assert!(answers.len() < 100, "the last are given up");
     }
 
     #[tokio::test]

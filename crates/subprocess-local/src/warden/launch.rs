@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsh_subprocess::{Error, MayHaveStarted};
-use dsh_subprocess_sys::spawn::{Launch, Program};
+use dsh_subprocess_sys::Errno;
+use dsh_subprocess_sys::spawn::{Launch, Program, StartError};
 
 use super::{Launched, RuntimeWarden};
 use crate::failure::{self, Asked};
@@ -57,7 +58,11 @@ pub(crate) fn launch(
             }
             Launched::NoChild(error) => {
                 wardens.give_back(warden);
-                return Err(failure::start(&error));
+                return Err(match error {
+                    // More than a warden takes is more than any exec does.
+                    StartError::Clone(Errno::TOOBIG) => failure::too_big(&asked, Errno::TOOBIG),
+                    error => failure::start(&error),
+                });
             }
             Launched::Deaf => {}
             Launched::Lost => {

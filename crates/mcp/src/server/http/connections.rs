@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::gate::Gate;
 
 /// How long a client may take to send the head of a request, and may leave a connection unused.
-const HEAD: Duration = Duration::from_secs(30);
+const HEAD: Duration = Duration::from_secs(10);
 
 /// How large that head may be, in bytes.
 const HEAD_BYTES: usize = 64 << 10;

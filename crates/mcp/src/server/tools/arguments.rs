@@ -35,7 +35,7 @@ impl Arguments {
     pub(super) fn required_text(&mut self, name: &str) -> Result<String, ArgumentError> {
         let text = self
             .optional_text(name)?
-            .ok_or_else(|| ArgumentError(format!("`{name}` is missing: it must be a text")))?;
+            .ok_or_else(|| ArgumentError(format!("`{name}` is missing: it must be a string")))?;
         if text.is_empty() {
             return Err(ArgumentError(format!("`{name}` is empty")));
         }
@@ -53,7 +53,7 @@ impl Arguments {
                 ))),
                 None => Ok(Some(text)),
             },
-            Some(other) => Err(wrong(name, "a text", &other)),
+            Some(other) => Err(wrong(name, "a string", &other)),
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_missing_text_is_named() {
         let error = arguments(json!({})).required_text("command").unwrap_err();
-        assert_eq!(error.to_string(), "`command` is missing: it must be a text");
+        assert_eq!(error.to_string(), "`command` is missing: it must be a string");
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let error = arguments(json!({ "command": ["ls"] }))
             .required_text("command")
             .unwrap_err();
-        assert_eq!(error.to_string(), "`command` must be a text, and is [\"ls\"]");
+        assert_eq!(error.to_string(), "`command` must be a string, and is [\"ls\"]");
         let error = arguments(json!({ "run_in_background": "yes" }))
             .flag("run_in_background")
             .unwrap_err();

@@ -31,17 +31,19 @@ const LABEL_CHARACTERS: usize = 120;
 /// How long a background command may take to say whether it could be started.
 const STARTING: Duration = Duration::from_secs(5);
 
-const DESCRIPTION: &str = "Runs a command with bash and returns what it printed and how it ended. Each call has a shell of its \
-own: the working directory and variables are not kept between calls. There is no terminal and standard input is empty, so \
-nothing can prompt. A command that exceeds its timeout is ended with everything it started. For servers, watchers and other \
-long work use run_in_background and follow it with job_output; do not use nohup or a trailing `&`.";
+const DESCRIPTION: &str = "Runs a command with the shell and returns what it printed and how it ended. Each call has a shell of \
+its own: the working directory and variables are not kept between calls. There is no terminal and standard input is empty, so \
+questions are answered with nothing; do not start editors. Credentials in the server's environment are not passed on: a tool that \
+says it is not logged in may lack its variable. A command that exceeds its timeout (timeout_ms, process_info tells the default) is \
+ended with everything it started. For servers, watchers and other long work use run_in_background and follow it with job_output; \
+do not use nohup or a trailing `&`.";
 
 pub(super) fn tool() -> Tool {
     let properties = json!({
         "command": {
             "type": "string",
             "minLength": 1,
-            "description": "The command, in the language of bash.",
+            "description": "The command, in the language of the shell (bash unless process_info tells another).",
         },
         "description": {
             "type": "string",
@@ -50,8 +52,9 @@ pub(super) fn tool() -> Tool {
         "timeout_ms": {
             "type": "integer",
             "minimum": 1,
-            "description": "How long the command may take. A longer time than the server allows is shortened to that; \
-                            process_info tells the limits. Without effect in the background.",
+            "description": "How long the command may take; two minutes by default, unless process_info tells another time. A \
+                            longer time than the server allows (ten minutes by default) is shortened to that. Without effect in \
+                            the background.",
         },
         "workdir": {
             "type": "string",

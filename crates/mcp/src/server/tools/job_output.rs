@@ -23,7 +23,7 @@ use crate::server::resources::OutputUri;
 const LONGEST_WAIT: u64 = 600_000;
 
 const DESCRIPTION: &str = "Returns what a background job has printed since the last call, and how far it is. Each piece is \
-returned once. With wait_ms it waits until there is something new or the job has ended.";
+returned once; the whole can be read as a resource. With wait_ms it waits until there is something new or the job has ended.";
 
 pub(super) fn tool() -> Tool {
     let properties = json!({
