@@ -158,3 +158,31 @@ async fn what_a_command_leaves_running_goes_on_as_a_job_where_configured() {
     client.close().await;
     served.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_job_can_be_made_of_is_ended_and_the_reason_told() {
+    let served = Served::with(|shell, _| shell.left_behind = dsh_shell::LeftBehindPolicy::Keep);
+    let client = served.connect().await;
+    for _ in 0..10 {
+        client.start("sleep 300").await;
+    }
+    let result = client
+        .call("bash", json!({ "command": "sleep 300 & echo fg" }))
+        .await;
+    let left = structured(&result)["left_behind"].clone();
+    assert_eq!((&left["fate"], &left["job_id"]), (&json!("ended"), &Value::Null));
+    assert!(
+        left["refused"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("10 jobs")),
+        "{left}"
+    );
+    assert!(
+        text(&result).contains("; no job was made of it: 10 jobs"),
+        "{}",
+        text(&result)
+    );
+    client.close().await;
+    served.is_empty().await;
+    served.finish().await;
+}

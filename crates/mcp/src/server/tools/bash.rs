@@ -328,5 +328,6 @@ fn left_behind(left: &LeftBehind) -> structured::LeftBehind {
         members: members.iter().map(member).collect(),
         fate,
         job_id,
+        refused: left.refused.clone(),
     }
 }

@@ -74,6 +74,8 @@ pub(super) struct LeftBehind {
     pub(super) fate: Fate,
     /// The job that they go on as.
     pub(super) job_id: Option<String>,
+    /// Why no job was made of them, where one should have been.
+    pub(super) refused: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
