@@ -44,7 +44,7 @@ pub use result::{Cause, Collected, Fate, LeftBehind, RunResult};
 pub use shell::Shell;
 pub use view::view;
 
-/// The examples of the guide are compiled and run as tests.
+/// Runs the examples of the page about the shell.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/shell.md")]
-pub struct Guide;
+struct ShellPage;
