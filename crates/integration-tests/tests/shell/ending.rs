@@ -18,7 +18,8 @@ on_each_tier! {
     o07_a_cancelled_command_has_its_time_to_clean_up,
 }
 
-const PIPELINE: &str = "echo begun; sleep 300 | cat | cat";
+/// Its word comes when all of them are there: who is born while the others are asked to end is not asked.
+const PIPELINE: &str = "sleep 300 | cat | (echo begun; exec cat)";
 
 fn o03_a_timeout_ends_every_member_of_a_pipeline(tier: Tier) {
     let stage = Stage::new(tier);

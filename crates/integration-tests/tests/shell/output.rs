@@ -162,7 +162,7 @@ fn o16_separate_streams_keep_the_order_within_each(tier: Tier) {
     stage.end();
 }
 
-const CRITICAL: &str = "echo warn >&2; echo CRITICAL; sleep 300";
+const CRITICAL: &str = "echo warn >&2; echo CRITICAL; exec sleep 300";
 
 #[track_caller]
 fn assert_kept(result: &RunResult, cause: Cause) {
