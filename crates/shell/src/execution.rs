@@ -29,7 +29,7 @@ pub(crate) struct Command {
     pub(crate) stdout: OutputReader,
     /// `None` where it is merged into `stdout`.
     pub(crate) stderr: Option<OutputReader>,
-    /// Ends the tree. Cancelled once the cause is decided, or by a handle.
+    /// Ends the tree. Cancelled by a handle.
     pub(crate) kill: CancellationToken,
     killed: AtomicBool,
     result: watch::Receiver<Option<Told>>,
@@ -208,9 +208,33 @@ impl Execution {
         true
     }
 
+    /// Turns the handle into a guard that [kills](Self::kill) the command when it is dropped, for whoever alone wants its result.
+    pub fn scoped(self) -> ScopedExecution {
+        ScopedExecution(Some(self))
+    }
+
     /// Tells whether a handle asked for its end.
     pub(crate) fn was_killed(&self) -> bool {
         self.0.killed.load(Ordering::Acquire)
+    }
+}
+
+/// Ends its command when dropped. Made by [`Execution::scoped`].
+#[derive(Debug)]
+pub struct ScopedExecution(Option<Execution>);
+
+impl ScopedExecution {
+    /// Lets the command, or what is kept of it, go on.
+    pub fn release(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for ScopedExecution {
+    fn drop(&mut self) {
+        if let Some(execution) = &self.0 {
+            execution.kill();
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub use dsh_subprocess::{
 };
 pub use environment::model_environment;
 pub use error::{Partial, ShellError};
-pub use execution::{Ended, Execution, Status};
+pub use execution::{Ended, Execution, ScopedExecution, Status};
 pub use facts::{Call, Contributor};
 pub use reading::BackgroundRead;
 pub use request::{OnExpiry, ShellRequest, ShellSpec};

@@ -152,9 +152,9 @@ impl Shell {
     /// Dropping the future ends the tree, and waits for nothing.
     pub async fn run(&self, spec: ShellSpec) -> Result<RunResult, ShellError> {
         let execution = self.execute(spec)?;
-        let guard = KillOnDrop(Some(execution.clone()));
+        let guard = execution.clone().scoped();
         let result = execution.result().await;
-        guard.disarm();
+        guard.release();
         result
     }
 
@@ -251,23 +251,6 @@ impl Shell {
             sees_all,
         };
         Ok(Execution::begin(process, kill, plan))
-    }
-}
-
-/// Ends a command whose result nobody waits for any more.
-struct KillOnDrop(Option<Execution>);
-
-impl KillOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for KillOnDrop {
-    fn drop(&mut self) {
-        if let Some(execution) = &self.0 {
-            execution.kill();
-        }
     }
 }
 

@@ -129,8 +129,13 @@ impl Supervision {
             // Nobody of the tree, but somebody whom the output was handed to.
             None if members.is_empty() => {
                 let holders = command.process.holders().await.unwrap_or_default();
-                let mut members: Vec<Member> = holders.into_iter().map(|holder| holder.member).collect();
-                members.dedup();
+                let mut members: Vec<Member> = Vec::new();
+                for holder in holders {
+                    // One that holds both streams is listed for each.
+                    if !members.contains(&holder.member) {
+                        members.push(holder.member);
+                    }
+                }
                 fate_of(members)
             }
             None => Some(LeftBehind {

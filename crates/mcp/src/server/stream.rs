@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -40,7 +40,7 @@ pub(super) struct LineTransport<R> {
     ended: bool,
     lines: Lines,
     cap: usize,
-    /// An answer to a bad line that did not find room yet.
+    /// The answer to a bad line, until there is room for it.
     answer: Option<Bytes>,
     outgoing: Option<mpsc::Sender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
@@ -100,37 +100,22 @@ impl<R: AsyncRead + Send> LineTransport<R> {
         }
     }
 
-    /// Waits until there is room for one more answer: a client that does not read its answers is not asked for more requests,
-    /// since each answer waits in memory. `None` where nobody will read it.
+    /// Waits for room for one more answer: a client that does not read its answers is not asked for more requests, since each
+    /// answer waits in memory. `None` where nobody will read it.
     ///
-    /// The input is read on meanwhile, up to a bound, to see its end.
-    async fn room(&mut self) -> Option<()> {
-        let outgoing = self.outgoing.clone()?;
+    /// The input is read on meanwhile, up to a bound, to see its end. Dropping the future loses nothing.
+    async fn room(&mut self) -> Option<mpsc::OwnedPermit<Outgoing>> {
+        let mut room = pin!(self.outgoing.clone()?.reserve_owned());
         loop {
             let reads = !self.ended && self.ahead.len() < READ_AHEAD;
             tokio::select! {
                 biased;
-                room = outgoing.reserve() => return room.ok().map(drop),
+                room = &mut room => return room.ok(),
                 () = self.read_on(), if reads => {}
                 // It has said all it has to say, and still does not listen.
                 () = tokio::time::sleep(CLOSING), if self.ended => return None,
             }
         }
-    }
-
-    /// Answers a bad line. Dropping the future loses nothing either.
-    async fn send_answer(&mut self) {
-        let Some(outgoing) = &self.outgoing else {
-            self.answer = None;
-            return;
-        };
-        if self.answer.is_some()
-            && let Ok(room) = outgoing.reserve().await
-            && let Some(line) = self.answer.take()
-        {
-            room.send(Outgoing { line, written: None });
-        }
-        self.answer = None;
     }
 }
 
@@ -158,8 +143,12 @@ impl<R: AsyncRead + Send> Transport<RoleServer> for LineTransport<R> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            self.send_answer().await;
-            self.room().await?;
+            let room = self.room().await?;
+            if let Some(line) = self.answer.take() {
+                room.send(Outgoing { line, written: None });
+                continue;
+            }
+            drop(room);
             let unheard = self.outgoing.clone();
             let line = tokio::select! {
                 line = self.line() => line?,
@@ -400,6 +389,15 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(answers.len() < 100, "the last are given up");
+    }
+
+    #[tokio::test]
+    async fn so_it_is_while_answers_to_bad_lines_are_unread() {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let input = io::Cursor::new(b"garbage\n".repeat(1000));
+        let mut transport = LineTransport::new(input, ours, 1000);
+        let end = tokio::time::timeout(Duration::from_secs(50), transport.receive()).await;
+        assert!(end.expect("the end is seen").is_none());
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ mod background;
 mod causes;
 mod configuration;
 mod facts;
+mod holders;
 mod jobs;
 mod kept;
 mod reads;

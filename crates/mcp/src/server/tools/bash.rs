@@ -156,9 +156,9 @@ async fn run(
     label: String,
 ) -> Result<Answer, Refusal> {
     let execution = call.shell.execute(spec).map_err(|error| failed(&error))?;
-    let guard = EndOnDrop(Some(execution.clone()));
+    let guard = execution.clone().scoped();
     let result = await_result(call, &execution, &cancel).await;
-    guard.disarm();
+    guard.release();
     let mut result = result.map_err(|error| failed(&error))?;
 
     let left = match result.left_behind.as_ref().map(|left| &left.fate) {
@@ -202,23 +202,6 @@ async fn await_result(
         result = execution.result() => result,
         never = giving_up => match never {},
         never = telling => match never {},
-    }
-}
-
-/// Ends a command that nobody awaits any more.
-struct EndOnDrop(Option<Execution>);
-
-impl EndOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        if let Some(execution) = &self.0 {
-            execution.kill();
-        }
     }
 }
 
